@@ -70,7 +70,6 @@ _value:
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document, stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.model import BASELINE, FLOOR, RDMA
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import FLOOR as FLOOR_NAME
@@ -80,13 +79,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.run
     BenchmarkNodes,
     Found,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _strategy_answers
 
 
 def _nodes(hosts: List[str], hostvars: Mapping[str, Any], slices: List[Dict[str, Any]]) -> BenchmarkNodes:
     facts = {host: _inventory.read_facts(host, hostvars[host]["ansible_facts"]["rdma"]) for host in hosts}
-    return BenchmarkNodes(facts, slice_model.by_node(slice_model.devices(slices)))
+    return BenchmarkNodes(facts, model.by_node(model.devices(slices)))
 
 
 def _kind(pair: Pair, hostvars: Mapping[str, Any]) -> str:

@@ -104,8 +104,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import kueue
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import objects
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 
@@ -122,7 +122,7 @@ def claims(
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     cluster = _strategy_inventory.cluster(slices, kubernetes, device_classes)
     planned = _strategy_inventory.planned(context, found, partial(dra.claims, tolerant=True), cluster)
-    planned.warnings += kueue.unmapped(planned.objects, _strategy_inventory.given(kueue_classes))
+    planned.warnings += objects.unmapped(planned.objects, _strategy_inventory.given(kueue_classes))
     return asdict(planned)
 
 

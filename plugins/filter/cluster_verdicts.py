@@ -46,8 +46,8 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 # What a role that compares leaves: its set, and the fields of an operator's policy.

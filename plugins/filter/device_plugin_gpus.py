@@ -57,8 +57,8 @@ _value:
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import gpu_owners
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import gpu_owners
 
 
 def device_plugin_gpus(

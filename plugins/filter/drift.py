@@ -63,7 +63,7 @@ _value:
 
 from typing import Any, Callable, Dict, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift as report_drift
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 

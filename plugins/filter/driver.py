@@ -104,7 +104,7 @@ from typing import Any, Callable, Dict, List, Mapping, Union
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 

@@ -75,9 +75,9 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.dra import NAME
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import served
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import served
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices as expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.strategy import NAME
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 

@@ -89,11 +89,12 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet as plan_fleet
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text, queries
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 _PREFIX = "rdma_discover_expect_"

@@ -70,8 +70,8 @@ from ansible.utils.display import Display
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan as links_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -86,11 +86,11 @@ def links(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str,
     sent = plan_variables.sent(variables)
     facts = None if sent is None else _inventory.read_facts(host, sent)
     if facts is None or "hcas" not in facts.sent:
-        if links_plan.asked(values) is None:
+        if host_links.asked(values) is None:
             return {"links": [], "unmanaged": []}
         raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: {GATHER_FIRST}")
     try:
-        plan = links_plan.plan(host, values, facts)
+        plan = host_links.plan(host, values, facts)
     except PlanError as error:
         raise AnsibleFilterError(f"{host}: {error}") from error
     for warning in plan.warnings:

@@ -119,10 +119,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.foreign import ForeignPlugin
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
 
 

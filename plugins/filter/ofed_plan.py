@@ -91,11 +91,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import ofed_rollout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import ofed_plan as planner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
 
 
@@ -111,7 +111,7 @@ def ofed_plan(
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
     limits = _waves.limits({host.name: host.group for host in found}, hostvars)
-    plan = planner.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits)
+    plan = ofed_rollout.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits)
     names = {"label": LABEL, "trial": ofed.TRIAL, "waits": ofed.WAITS, "pods": ofed.PODS}
     return {**asdict(plan), "names": names}
 

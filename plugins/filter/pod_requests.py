@@ -56,10 +56,9 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan as workloads_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples, pod
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
 _SAME = (
@@ -83,9 +82,7 @@ def pod_requests(plan: Mapping[str, Any], group: str = "") -> List[Dict[str, Any
         there = ", ".join(asks) or "none"
         what = f"group {group} has no way to request RDMA" if group else "no group is given (rdma_migrate_group)"
         raise AnsibleFilterError(f"{what}; groups whose pods can request RDMA: {there}")
-    claims = {
-        (kind, claimed["metadata"]["name"]): claimed["spec"] for kind, claimed in workloads_plan.claim_specs(objects)
-    }
+    claims = {(kind, claimed["metadata"]["name"]): claimed["spec"] for kind, claimed in examples.claim_specs(objects)}
 
     def names(kind: str, alias: str) -> Dict[str, str]:
         same = [item for item in objects if item["kind"] == kind and item["metadata"]["name"] == alias]

@@ -72,13 +72,13 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import report as pod_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.bandwidth import PodMeter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodNode
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_answers, _verify_inventory
 
 _FRACTION = 0.9

@@ -66,9 +66,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import prepare, prepare_networks
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.prepare_host import PrepareHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import preflight
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -122,7 +123,7 @@ def prepare_problems(
     names = dict.fromkeys([*hosts, *(everyone or [])])
     matters = partial(_begins, prefix)
     every = [_host(name, hostvars[name], chosen.get(name), facts, matters) for name in names]
-    return prepare.problems(every, options)
+    return preflight.problems(every, options)
 
 
 class FilterModule:

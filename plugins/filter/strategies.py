@@ -136,10 +136,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin import ofed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.shared_device.objects import LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import in_use, registry, served
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import in_use, registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
@@ -175,7 +175,7 @@ def strategies(
         "needed": in_use.needed(found, cluster, known),
         "problems": [
             *registry.lacking(found, state, known),
-            *served.still_served(found, cluster.labels),
+            *in_use.still_served(found, cluster.labels),
             *in_use.losing(found, cluster, known),
         ],
     }

@@ -167,7 +167,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
 
 

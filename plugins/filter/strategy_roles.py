@@ -41,7 +41,7 @@ from typing import Any, Callable, Dict, List
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
 _PARTS: Dict[str, Callable[[], List[str]]] = {
     "drivers": registry.driver_roles,

@@ -65,10 +65,10 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import gpus, resources
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 

@@ -43,7 +43,7 @@ _value:
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import nccl, transfers
 
 

@@ -37,8 +37,8 @@ _value:
 
 from typing import Any, Callable, Dict, List, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.unserved import Provisioned, reasons
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 

@@ -88,7 +88,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import earlier as report_earlier
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _verify_inventory

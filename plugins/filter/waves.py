@@ -42,8 +42,8 @@ _value:
 
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves as plan_waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _waves
 

@@ -86,10 +86,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads import plan as workloads_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples as workloads_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_answers
 
 

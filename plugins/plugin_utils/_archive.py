@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import archive as drivers_archive
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images
 
 
 class UnusableError(Exception):
@@ -27,8 +27,8 @@ def with_ids(options: Mapping[str, Any]) -> Dict[str, Any]:
     if archive and "ids" not in arguments:
         path, name = str(archive), str(arguments.get("name"))
         try:
-            found = drivers_archive.images(path)
-        except drivers_archive.ArchiveError as error:
+            found = images.images(path)
+        except images.ArchiveError as error:
             raise UnusableError(f"archive is {path!r}, which {error}") from error
         if name not in found:
             listed = ", ".join(sorted(found)) or "no image with a name"

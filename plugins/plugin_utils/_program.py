@@ -16,7 +16,7 @@ from typing import Any, Dict, Mapping
 
 @lru_cache(maxsize=None)
 def _built() -> bytes:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import zipapp
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
 
     content: bytes = zipapp.build()
     return content

@@ -18,7 +18,7 @@ import yaml
 from ansible import context as command_line
 from ansible.parsing.splitter import parse_kv
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyRun
 
 _COLLECTION = Path(__file__).resolve().parents[2]

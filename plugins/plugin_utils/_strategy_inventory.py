@@ -14,10 +14,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeV
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any, DefaultDict, Dict, List, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import waves
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.playbook_values import SERIAL_MAX
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import SERIAL_MAX
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 

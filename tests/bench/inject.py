@@ -27,7 +27,7 @@ import expand
 from vmlab import nri
 from vmlab.nri import NriRuntime
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import zipapp
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
 
 NODE = "h100-01"
 # At most so many milliseconds more at the 99th percentile, and MiB resident.

@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 import pytest
 from kubernetes import dynamic
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 Object = Dict[str, Any]
 API = "resource.k8s.io/v1"

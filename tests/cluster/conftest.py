@@ -23,8 +23,7 @@ from control_plane import lifecycle, programs
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import make_fleet
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import make_cluster_set
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import make_nodes, make_playbook
-from ansible_collections.zerocopy.rdma.tests.unit.conftest import run_module
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.conftest import facts_of, root_of
+from ansible_collections.zerocopy.rdma.tests.unit.conftest import facts_of, root_of, run_module
 
 # Fixtures that are defined elsewhere.
 __all__ = ["facts_of", "make_cluster_set", "make_fleet", "make_nodes", "make_playbook", "root_of", "run_module"]

@@ -11,11 +11,11 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import plan as claims_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     Fleet,
     Object,
@@ -25,7 +25,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     pod,
 )
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_paths import Paths
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     AWS,
     CASES,
     GB200,
@@ -136,7 +136,7 @@ REAL = [
 def test_real_slices(fleet: Fleet, node: str, wanted: Dict[str, Any], align: str) -> None:
     """Slices as drivers published them in real clusters. With them, GPUs and NICs beside each other mean one root."""
     own = {**VERSIONS, "rdma_claims_templates": [template(**wanted)], "rdma_claims_namespaces": [fleet.namespace]}
-    found = claims_plan.plan([InventoryHost(node, "group", own)], SLICES)
+    found = planner.plan([InventoryHost(node, "group", own)], SLICES)
     assert found.text.startswith(f"one (group), align={align}: ")
     applied(fleet, found)
     devices = {one.name: one for one in model.devices(SLICES) if one.node == node}

@@ -17,8 +17,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.reques
 from ansible_collections.zerocopy.rdma.tests.cluster import real_definitions
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubectl import kubectl_of
+from ansible_collections.zerocopy.rdma.tests.unit._workloads.workload_examples import GROUPS, made
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.workload_examples import GROUPS, made
 
 Facts = Callable[..., dict[str, Any]]
 Apply = Callable[[list[Object]], list[str]]

@@ -19,9 +19,9 @@ from kubernetes import dynamic
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import ProtocolError
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import plan as drivers_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -112,7 +112,7 @@ def kubelet(cluster: dynamic.DynamicClient, namespace: str, create: Callable[...
         body["metadata"]["labels"]["zerocopy.rdma/group"] = group
         create(cluster, "Node", body)
     own = {"rdma_driver_namespace": namespace, "rdma_driver_set": namespace}
-    plan = drivers_plan.plan([InventoryHost(host, group, own) for host, group in HOSTS.items()], variables.options_of())
+    plan = deployment.plan([InventoryHost(host, group, own) for host, group in HOSTS.items()], variables.options_of())
     assert plan.problems == []
     for item in plan.objects:
         if item["kind"] in ("ServiceAccount", "DaemonSet"):

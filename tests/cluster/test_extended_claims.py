@@ -9,7 +9,7 @@ import json
 from typing import Any, Callable, Dict
 
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import plan, published, template
 
 Facts = Callable[..., Dict[str, Any]]
 HCA = "rdma/hca_shared_devices_a"

@@ -19,14 +19,14 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims.planner import ClaimPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     Fleet,
     from_template,
     placed_on,
 )
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_paths import Paths
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import plan, published, template
 
 Facts = Callable[..., Dict[str, Any]]
 NODES = 100

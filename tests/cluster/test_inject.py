@@ -20,7 +20,7 @@ import pytest
 from vmlab import nri
 from vmlab.nri import NriRuntime
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import zipapp
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
 
 POD = {"name": "p", "namespace": "llm", "linux": {"namespaces": [{"type": "pid"}]}}
 EVERYONE = {**POD, "annotations": {"rdma.zerocopy.io/nics": "nearest"}}

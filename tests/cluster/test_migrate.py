@@ -17,8 +17,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset 
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_rewrite
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, Object, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.kubectl import kubectl_of
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import plan, published, template
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import plan, published, template
 
 Facts = Callable[..., dict[str, Any]]
 

@@ -16,15 +16,16 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 from kubernetes import dynamic
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.modules import node_move, node_move_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import DRIVER, HOST_DEVICE, PLUGIN, Kubelets
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import published
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import published
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]

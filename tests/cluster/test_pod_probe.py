@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import pytest
 from kubernetes import dynamic
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.claims import objects
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import DRANET, SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import objects
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import DRANET, SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import API, Fleet, from_template
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import Object

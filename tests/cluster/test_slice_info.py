@@ -15,13 +15,13 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
 from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import resource_slice_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import GPU_CLASS, Fleet, node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     AWS,
     GB200,
     SLICES,
@@ -30,7 +30,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import (
     published,
     template,
 )
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]

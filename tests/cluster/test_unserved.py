@@ -10,13 +10,13 @@ from typing import Any, Callable, Dict, Iterator, Set, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE, no_node
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, pod_spec, reasons, workload
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import Facts, published
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import Facts, published
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]

@@ -11,8 +11,8 @@ from typing import Any, Dict, List, Set
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import Facts, published
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import Facts, published
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]

@@ -17,7 +17,11 @@ from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterS
 from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import OPERATOR_PREFIX, operated, pod
 from ansible_collections.zerocopy.rdma.tests.operators import sriov_operator
 from ansible_collections.zerocopy.rdma.tests.operators.sriov_operator import Operator
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import SRIOV, Facts, Hosts
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
+    SRIOV,
+    Facts,
+    Hosts,
+)
 
 NODES = ("lab-01", "lab-02")
 RESOURCE = "sriov_lab"

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Make ``ansible_collections.zerocopy.rdma`` importable, wherever the checkout is, and run modules of it."""
+"""Make ``ansible_collections.zerocopy.rdma`` importable, wherever the checkout is, run its modules, record its fleet.
+
+What is not there on each Python of nodes is imported by the fixtures that need it.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,10 @@ else:
         _LINK.symlink_to(_CHECKOUT)
 
 sys.path.insert(0, str(_COLLECTIONS))
+
+# The recorded (synthesised) fleet.
+FLEET = _CHECKOUT / "tests" / "fleet"
+sys.path.insert(0, str(FLEET))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,3 +64,36 @@ def run_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
         return result
 
     return call
+
+
+@pytest.fixture(scope="session")
+def root_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Expands a described node once and gives its root directory."""
+    import expand  # the recorded fleet is a tool, not a package
+
+    base = tmp_path_factory.mktemp("fleet")
+
+    def root(name: str) -> Path:
+        target = base / name
+        if not target.exists():
+            expand.write(expand.load(FLEET / "nodes" / f"{name}.yml"), target)
+        return target
+
+    return root
+
+
+@pytest.fixture(scope="session")
+def facts_of(root_of: Callable[[str], Path]) -> Callable[..., Dict[str, Any]]:
+    """Facts of a node, gathered once unless other options are asked for."""
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
+
+    known: Dict[str, Dict[str, Any]] = {}
+
+    def facts(name: str, **options: Any) -> Dict[str, Any]:
+        if options:
+            return gather.gather(str(root_of(name)), gather.GatherOptions(**options))
+        if name not in known:
+            known[name] = gather.gather(str(root_of(name)))
+        return known[name]
+
+    return facts

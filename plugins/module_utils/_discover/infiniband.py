@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number, text_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gid, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 CLASS = "sys/class/infiniband"
 # Where the kernel puts a device without a parent.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import FieldValue, Warn
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 ACS_REDIRECTS = "acs_redirects"
 COMMAND_TIMEOUT = "command_timeout"

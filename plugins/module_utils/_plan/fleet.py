@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Counter, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, PciFunction
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key, ranges
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 COLUMNS = ("host", "group", "hca", "port", "link_layer", "state", "rate", "netdev", "numa", "gpus", "note")
 

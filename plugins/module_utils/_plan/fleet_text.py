@@ -15,8 +15,8 @@ import re
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, FleetGroup, alike
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 DETAILS = ("auto", "full", "summary")
 # Beyond this many hosts a terminal page no longer holds the table and only what differs is worth reading.

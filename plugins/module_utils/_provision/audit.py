@@ -14,13 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import cluster, kinds, notes, pods, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.audit import POD, AuditInput
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.audit import audit as plan_audit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.cluster import ClusterSeen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, Unseen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.notes import HealthNote, KueueNote
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind

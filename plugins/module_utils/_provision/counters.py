@@ -21,9 +21,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import AnnotationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
@@ -62,7 +62,7 @@ class CounterChange:
 def recorded(node: Object) -> Dict[str, int]:
     """The resources that we wrote to a node. Raises ClusterError where its annotation is none of ours."""
     try:
-        return plan_counters.recorded(metadata(node)["name"], metadata(node).get("annotations") or {})
+        return counters.recorded(metadata(node)["name"], metadata(node).get("annotations") or {})
     except AnnotationError as error:
         raise ClusterError(str(error)) from error
 

@@ -20,8 +20,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, again_on_conflict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import diff
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 _NODES = "/api/v1/nodes"
 _LISTS = ("capacity", "allocatable")

@@ -17,6 +17,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
     kinds,
     manifest_owner,
@@ -28,7 +29,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (

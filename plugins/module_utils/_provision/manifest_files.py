@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, patch, text_edit, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.documents import is_object, name_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _ENDINGS = (".yml", ".yaml", ".json")
 

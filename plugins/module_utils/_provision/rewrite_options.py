@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
 
 
 def options() -> Dict[str, Any]:

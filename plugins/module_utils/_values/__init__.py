@@ -1,0 +1,14 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Rules for values that people write, one for each kind, and what sentences about them need.
+
+In reading order: :mod:`problem` (what is wrong, and the exception that rules raise); links: :mod:`address`,
+:mod:`mac`, :mod:`guid`, :mod:`mtu`, :mod:`pkey`, :mod:`vlan`, :mod:`pci`, :mod:`sriov`; Kubernetes: :mod:`names`,
+:mod:`quantity`, :mod:`image`; nodes: :mod:`directory`, :mod:`duration`, :mod:`kernel_module`, :mod:`memlock`;
+anywhere: :mod:`integer`, :mod:`hostnames`, :mod:`text`, :mod:`plain`, :mod:`protobuf`. It imports no other room, and
+runs on nodes as well.
+"""

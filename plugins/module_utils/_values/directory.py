@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 _PARTS = re.compile("(?:/+[A-Za-z0-9_.+@-]+)+/*")
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 _PART = re.compile("([0-9]+(?:[.][0-9]*)?|[.][0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
 _WHOLE = re.compile(f"(?:{_PART.pattern})+")

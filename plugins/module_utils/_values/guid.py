@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.mac import written
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 # By octets as ip link, in fours as sysfs (drivers/infiniband/core/sysfs.c), and whole as opensm and ibstat write them.
 _FORMS = re.compile("[0-9a-f]{2}([:-])(?:[0-9a-f]{2}\\1){6}[0-9a-f]{2}|[0-9a-f]{4}(?::[0-9a-f]{4}){3}|0x[0-9a-f]{16}")

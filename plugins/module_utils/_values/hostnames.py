@@ -4,14 +4,20 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Host names folded into ranges: ``h100-[001-003,007]``."""
+"""Host names folded into ranges, ``h100-[001-003,007]``, and the order in which people count them."""
 
 from __future__ import annotations
 
 import re
 from typing import Dict, Iterable, List, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+_RUNS = re.compile(r"([0-9]+)")
+
+
+def natural_key(name: str) -> List[Tuple[int, int, str]]:
+    """Sort key by which ``node10`` follows ``node9``."""
+    return [(0, int(part), "") if part[0] in "0123456789" else (1, 0, part) for part in _RUNS.split(name) if part]
+
 
 NO_NODE = "the cluster has no node of this name"
 _NUMBERED = re.compile("(.*?)([0-9]{1,18})([^0-9]*)")

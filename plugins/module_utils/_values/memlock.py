@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 # "No limit" in the OCI specification's unsigned 64 bit, which is RLIM_INFINITY to Linux.
 UNLIMITED = 2**64 - 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 SMALLEST = 1280
 _ETHERNET = 9216

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 _LABEL = re.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _DEVICE = re.compile("[A-Za-z0-9_.-]+")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 # As the kernel prints it: domains behind a VMD bridge have more than four digits.
 PATTERN = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]{1,4}")
 _MEMBER = 0x8000

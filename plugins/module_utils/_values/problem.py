@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Problems with variables, in words that tell how to fix them."""
+"""Problems with variables, in words that tell how to fix them, and the exception that rules for values raise."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple, TypeVar
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
+
+
+class RefusedError(ValueError):
+    """A value breaks a rule. The message follows the value and says what would be right."""
+
 
 _SHOWN = 80
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 
 PLAYBOOKS = variables.ROLES.parent / "playbooks"
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, resources
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import extended_resources as resources
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, audited, codes, named, pod
 

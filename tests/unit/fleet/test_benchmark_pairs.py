@@ -15,11 +15,11 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_document import benchmark_document
 from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_plan import benchmark_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import kv
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.benchmark_log import GIB, log
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_pods import HOSTS, KIND, plan, shared
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "benchmark.schema.json").read_text("utf-8"))
 ALIGNED = {"name": "h100-1gpu-1nic", "gpus": 1, "nics": 1}

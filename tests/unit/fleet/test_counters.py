@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import counters
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.device_plugin_gpus import device_plugin_gpus
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names, gpu
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import NAMESPACE, Object, audited, pod
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.migrate_moves import NEAREST, ONE, PAIR, moved, only, refused
 

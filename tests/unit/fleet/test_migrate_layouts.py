@@ -14,6 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
     kinds,
     move,
@@ -22,7 +23,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
     yaml_values,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import is_rdma
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import audit_manifests
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
     documents,
     pods,
@@ -18,7 +19,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import
     way_back,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, is_rdma
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import (
     NAMESPACE,
     Object,

@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import move, text_edit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import NodeUse, User
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.audit_manifests import audited
 
 _DOC = (Path(__file__).resolve().parents[3] / "docs" / "migrating.md").read_text("utf-8")

@@ -15,13 +15,15 @@ from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import IN_POD, Excluded, Reason
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters, variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.inventory_host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.moves import MoveOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import foreign, node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.node_use import Mark, NodeUse, User
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import moves, registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.moves import MoveOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 
 Facts = Callable[..., dict[str, Any]]
 GROUP, SHARED = "zerocopy.rdma/group", "zerocopy.rdma/shared-device"

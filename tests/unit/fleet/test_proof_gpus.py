@@ -12,11 +12,11 @@ import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import AMD_DRIVER, GPU_DRIVER
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.claims_plan import published
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.device_plugin_plan import Facts
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import AMD_DRIVER, GPU_DRIVER
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import Facts
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import published
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 # The name under which published() has every node.
 NODE = "n"

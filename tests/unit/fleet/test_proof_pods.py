@@ -12,9 +12,9 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, probe, probe_run, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_pods import (
     HOSTS,
     KIND,

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.proof_nodes import Facts, changed, node
 
 VALUES: dict[str, Any] = {

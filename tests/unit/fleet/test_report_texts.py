@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, drift, junit, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import Causes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import picture
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 
 @pytest.mark.parametrize(

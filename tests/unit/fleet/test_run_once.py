@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILTIN = "ansible.builtin."

@@ -12,8 +12,8 @@ import pytest
 from ansible import context as command_line
 
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.variables import left_by
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import left_by
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
 UNCHANGED: dict[str, Any] = {"changed": False, "unfinished": False, "error": None}
 CONTEXT = {"ansible_inventory_sources": ["/srv/inventory"], "groups": {}}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 
 _ROOT = Path(__file__).resolve().parents[3]
 _QUOTED = re.findall(r"`([^`\n]+)`", (_ROOT / "docs/troubleshooting.md").read_text("utf-8"))

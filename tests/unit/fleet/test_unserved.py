@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.unserved import unserved
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
 
 CHECKOUT = Path(__file__).resolve().parents[3]

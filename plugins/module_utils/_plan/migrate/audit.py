@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
     cluster,
     codes,
@@ -32,8 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Unseen,
     Workload,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 POD = Kind("", "Pod")
 _DEPLOYMENT, _REPLICA_SET = Kind("apps", "Deployment"), Kind("apps", "ReplicaSet")

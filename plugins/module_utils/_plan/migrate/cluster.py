@@ -26,7 +26,10 @@ from typing import (
     Tuple,
 )
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters as plan_counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import AnnotationError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes, components
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.components import Component
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
@@ -37,9 +40,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Pool,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.notes import HealthNote, KueueNote
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names, is_rdma
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, strings, table, text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 POLICIES = (

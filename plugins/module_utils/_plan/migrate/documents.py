@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, NamedTuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, text
 
 
 class Slot(NamedTuple):

@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
+    WELL_KNOWN,
+    Names,
+    is_gpu,
+    is_rdma,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
     ContainerShape,
@@ -21,12 +24,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     PodShape,
     Seen,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import (
-    WELL_KNOWN,
-    Names,
-    is_gpu,
-    is_rdma,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import Container, Pod
 
 _DEVICES = "/dev/infiniband"
 _OUR_LABELS = "zerocopy.rdma/"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, integer, table
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, Seen
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, integer, table
 
 _DAEMON_SET = Kind("apps", "DaemonSet")
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, table, text
 
 # Steps of a path: a key, "[]" for each entry of a list, "{}" for each value of a map.
 _RAY = ("headGroupSpec.template", "workerGroupSpecs.[].template")

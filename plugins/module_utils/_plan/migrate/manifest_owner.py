@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ManifestOwner
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, strings, table, text
 
 # Who changes it back comes before who is changed back.
 _ORDER = ("argocd", "flux", "helm", "other", "kubectl")

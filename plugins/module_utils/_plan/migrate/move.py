@@ -13,6 +13,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import (
     codes,
     findings,
@@ -33,7 +34,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     PodShape,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import ChoiceError, PodAsk, Wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.way_back import remembering, restored
 
 _SERVICE = Kind("", "Service")

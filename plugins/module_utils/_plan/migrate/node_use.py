@@ -12,12 +12,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import counters as plan_counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters as plan_counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import AnnotationError, content
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import components, findings, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef, Seen
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import WELL_KNOWN, Names, is_rdma
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, strings, table, text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_annotation import AnnotationError, content
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, NamedTuple, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (
     at,
     entries,
     strings,
@@ -20,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape 
     text,
     texts,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind, ObjectRef
 
 # Metrics of node_exporter's infiniband collector, checks of LBNL NHC, and how a check of a node names an HCA.
 _CERTAIN = re.compile(r"node_infiniband_\w*|check_hw_ib|check_hw_eth")

@@ -11,6 +11,15 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (
+    at,
+    entries,
+    integer,
+    strings,
+    table,
+    text,
+    texts,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import kinds, manifest_owner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
     ContainerShape,
@@ -19,15 +28,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     PodShape,
     Pool,
     Seen,
-)
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import (
-    at,
-    entries,
-    integer,
-    strings,
-    table,
-    text,
-    texts,
 )
 
 # A server's port in a command: --port 8000, --port=8000.

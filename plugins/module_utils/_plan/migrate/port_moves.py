@@ -13,10 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ObjectRef, PodShape
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (
     at,
     entries,
     integer,
@@ -24,6 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape 
     table,
     text,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ObjectRef, PodShape
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HOOKS = ("postStart", "preStop")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, is_gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import (
     ContainerShape,
@@ -18,7 +19,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     PodShape,
     Pool,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import Names, is_gpu
 
 Found = Iterator[Tuple[ObjectRef, Finding]]
 

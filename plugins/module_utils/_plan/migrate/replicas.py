@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import Kind
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, integer
 
 _REPLICAS = ("Deployment", "ReplicaSet", "StatefulSet")
 _LWS = Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet")

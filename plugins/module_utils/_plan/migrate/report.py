@@ -22,8 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     ObjectRef,
     Workload,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # More than these are counted and not shown: the JSON file has them all.
 _BLOCKS = 20

@@ -10,10 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import findings, requests
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ContainerShape, PodShape
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
     NVIDIA,
     WELL_KNOWN,
     WHOLE,
@@ -22,8 +19,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resour
     is_gpu,
     is_rdma,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, entries, integer, text, texts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, integer, text, texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import findings, requests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import ContainerShape, PodShape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.requests import PodAsk
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _CLAIM = "rdma"
 # Capabilities with which a container changes the network that it is in.

@@ -18,9 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model 
     Finding,
     ManifestOwner,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
 _LONGEST = 100
 _NAMED = 4

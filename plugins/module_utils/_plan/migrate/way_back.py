@@ -12,9 +12,9 @@ import copy
 import json
 from typing import Any
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import patch
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.documents import ref_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.shape import at, table, text
 
 # On the object, not on its pods, so that the way back alone restarts nothing.
 BEFORE = "zerocopy.rdma/before"

@@ -19,7 +19,6 @@ import os
 from contextlib import nullcontext
 from typing import Any, Dict, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import output
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Runner, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files, Stored
@@ -30,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change, Texts, as_result
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import nri_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import output
 
 CONCERN = "inject"
 _NOTES = {"pending": shape.text}

@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import ConfigurationError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import (
+    ConfigurationError,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock
 
 SPEC: Dict[str, Dict[str, Any]] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import output
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import output
 
 NAME = "zerocopy-rdma-inject.service"
 PROGRAM = "/usr/local/libexec/zerocopy-rdma/inject.pyz"

@@ -27,8 +27,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.inte
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import Loaded, unloading
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.initramfs import Initramfs

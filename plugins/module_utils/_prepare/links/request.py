@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
     pkey,
     vlan,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 # NetworkManager's file name, an interface-like id, and room for ".8001.nmconnection".
 _LONGEST_NAME = 64

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import TomlDocument, lines_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml_text import quoted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.values import same
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 # For these, containerd prints what it read last, not what is in effect.
 SPOKEN = ("imports", "version")

@@ -22,8 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.keys import Effective
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 SYMPTOM = "failed to reserve sandbox name"
 _RECOVERY = "/run/zerocopy-rdma-recovery.toml"

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model as slice_model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import threshold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import honest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import log as benchmark_log
@@ -24,6 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.mod
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.plan import Pair
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.got import PodNode, claimed_devices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model as slice_model
 
 _BITS = 8
 # How a target says that the initiator is to blame.

@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Iterable, Iterator, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers import gpu_owners
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.resources import AMD, NVIDIA, Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.model import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import AMD, NVIDIA, Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import gpu_owners
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import (
     AMD_DRIVER,
     GPU_DRIVER,
     SliceDevice,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _VENDORS = {GPU_DRIVER: NVIDIA, AMD_DRIVER: AMD}
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.device_plugin.ofed import KERNEL, PODS, WAITS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.ofed import KERNEL, PODS, WAITS
 
 Plain = Mapping[str, Any]
 

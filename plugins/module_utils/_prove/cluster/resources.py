@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import NodeStatus, StrategyPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import NodeStatus, StrategyPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import quantity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 Plain = Mapping[str, Any]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any, Collection, Iterator, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster.resources import no_node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import ready
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import pod_trouble
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 Plain = Mapping[str, Any]
 

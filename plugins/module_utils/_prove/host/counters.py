@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import cou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _WHAT = "link_errors"
 _REMEDY = "Replace or reseat cable and transceiver, try another switch port, and check the switch's counters."

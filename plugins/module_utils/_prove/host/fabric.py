@@ -14,7 +14,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequ
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 _WHAT = "fabric"
 _CABLE = "Reseat or replace the cable, and check which speed and width are enabled on both ends (ibportstate)."

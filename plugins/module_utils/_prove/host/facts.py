@@ -12,18 +12,17 @@ import ipaddress
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import driver_messages
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
 EXPECT = "rdma_discover_expect_"
 _INTENT = "Find out what is missing or in another mode, or correct {} in the inventory."
@@ -106,13 +105,13 @@ def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterat
     for warning in node.known.warnings:
         code, subject = warning.code, warning.subject
         what, verdict, remedy = _WARNINGS.get(code, ("other", "warn", "See the description of the module rdma_facts."))
-        if code == codes.PORT_DOWN and subject in rails:
+        if code == warnings.PORT_DOWN and subject in rails:
             verdict = "fail"
-        elif code == codes.PORT_DOWN and enough:
+        elif code == warnings.PORT_DOWN and enough:
             continue
         if "recovered" in warning.fields:
             verdict = "warn"
-        if code == codes.PCIE_BELOW_PORT_RATE and _pcie_fails(node, subject):
+        if code == warnings.PCIE_BELOW_PORT_RATE and _pcie_fails(node, subject):
             verdict = "fail"
         if (f"host.{what}", subject) not in known:
             yield node.check(what, verdict, subject, warning.text, remedy, _MENDS.get(code, ""), code=code)
@@ -196,7 +195,7 @@ def _routed(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[
         planned = node.addresses()
     except PlanError:
         return
-    tables = plan.rail_tables(planned)
+    tables = host_links.rail_tables(planned)
     numbers = {name: rail for rail, name in node.rails.items()}
     for name, netdev, wanted in _addressed(node, rails):
         if netdev and netdev.routes is not None and wanted in netdev.addresses:

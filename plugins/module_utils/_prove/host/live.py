@@ -16,8 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth.per
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX, HostTests, Meeting
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.joined import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
 _NOT_TRIED = {"code": "not_tried", "error": "it was not tested"}
 _REMEDY = "Check firewalls between the nodes (TCP {} and following, UDP 4791 for RoCE), and the GIDs of both ports."

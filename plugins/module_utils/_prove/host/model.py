@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links import ports as links_ports
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import LAYER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses as links_addresses
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
@@ -87,7 +87,7 @@ class HostEvidence:
             return {}
         every = links_ports.ports(self.facts)
         variable = self.values.get(links_ports.PORTS) or []
-        if variable or plan.asked(self.values) is not None:
+        if variable or host_links.asked(self.values) is not None:
             try:
                 wanted = links_addresses.number_of_rails(links_addresses.intent(self.values))
                 planned = {rail: str(address.ip) for rail, address in self.addresses().items()}
@@ -102,4 +102,4 @@ class HostEvidence:
 
     def addresses(self) -> Dict[int, Interface]:
         """The address that each rail should have. Raises PlanError."""
-        return plan.addresses(self.host, self.values)
+        return host_links.addresses(self.host, self.values)

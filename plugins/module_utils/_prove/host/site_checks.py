@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import queries
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 
 def _check(node: HostEvidence, entry: Mapping[str, Any], facts: Optional[Any]) -> Check:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.limits import MTU
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.links.vfs import VFS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MTU
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.model import HostEvidence
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.strategies.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 
 Spec = Mapping[str, Any]
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _DEVICE = re.compile(r"[\w.+-]{1,64}:[0-9]{1,3}/[A-Za-z]{2,16}")

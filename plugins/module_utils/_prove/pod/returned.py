@@ -15,11 +15,11 @@ from __future__ import annotations
 import time
 from typing import Any, Collection, Dict, FrozenSet, Iterable, Mapping, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 
 # Driver, pool and name of a device.
 _Key = Tuple[str, str, str]

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import report, texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate.model import CHANGE, LOOK, STOPS, Audit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import page
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # How levels look: as verdicts do in the report of verify.
 _LOOKS = {STOPS: "fail", CHANGE: "warn", LOOK: "impossible"}

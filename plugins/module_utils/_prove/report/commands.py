@@ -14,7 +14,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import VerifyDocument, VerifyRun
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.mend import WAYS
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 PLAYBOOK = "zerocopy.rdma.site"
 

@@ -20,8 +20,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.mend import WAYS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, earlier
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import BAD, Causes, FindingKey
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 BANDWIDTH = "bandwidth"
 # The rings and, in a row of its own, what was measured.

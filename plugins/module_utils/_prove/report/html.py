@@ -35,9 +35,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text i
     names,
     percent,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # Lower bounds of the shades of a heat map, as fractions of the threshold.
 _SHADES = (0.5, 0.8, 1.0, 1.05)

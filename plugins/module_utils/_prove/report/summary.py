@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findin
     picture,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import WORDS, clean, names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 UP_TO = 40
 _BANDWIDTH_UP_TO = 12

@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.mod
     BenchmarkLine,
     BenchmarkRun,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 WIDTH = 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 14, 12, 36

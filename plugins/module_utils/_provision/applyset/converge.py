@@ -44,7 +44,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.write import write
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # Of runs that begin at the same moment one gets through at each attempt.
 _ATTEMPTS = 10

@@ -36,7 +36,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import unchanged
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.counted import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 REJECTED = "rejected"
 # Of webhooks, and of ValidatingAdmissionPolicies.

@@ -11,12 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.drivers.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.migrate import notes
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import compare, model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.compare import NodeDifferences, NodeSeen
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
@@ -29,6 +24,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import (
+    Expected,
+    NodeDifferences,
+    NodeSeen,
+)
 
 SUBSETS = ("slices", "devices")
 _QUEUE = GroupKind("kueue.x-k8s.io", "ClusterQueue")
@@ -169,7 +171,7 @@ class _Info:
 
 def _read(name: str, entry: Any) -> Expected:
     try:
-        return slices_expected.read(name, entry)
+        return compare.read(name, entry)
     except ValueError as error:
         raise ClusterError(f"expected: {name} {error}, use the result of the filter expected_devices") from error
 

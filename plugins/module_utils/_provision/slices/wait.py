@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 from typing import AbstractSet, Callable, Iterable, Set, Tuple, TypeVar
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 
 _PAUSE_SECONDS = 0.5
 

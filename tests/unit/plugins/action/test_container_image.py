@@ -16,7 +16,7 @@ from ansible.plugins.connection.local import Connection
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import container_image, node_drift
-from ansible_collections.zerocopy.rdma.tests.unit.fleet import image_archive
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.driver import image_archive
 
 NAME = "registry.k8s.io/networking/dranet:v1.4.0"
 

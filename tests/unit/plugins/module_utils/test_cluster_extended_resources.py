@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.counters import ANNOTATION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import counters, extended_resources
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client

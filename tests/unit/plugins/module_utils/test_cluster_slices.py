@@ -12,14 +12,13 @@ from typing import Any, Dict, List, Set, Tuple
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import expected as slices_expected
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.slices.expected import Expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import info, wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.info import SliceRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import Expected
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Reply, Server, status
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/resourceslices"
@@ -64,7 +63,7 @@ def cluster(server: Server) -> Server:
 
 
 def wanted(devices: List[model.SliceDevice], **more: Any) -> Dict[str, Any]:
-    return slices_expected.written(Expected(**{"drivers": BOTH, "devices": devices, **more}))
+    return compare.written(Expected(**{"drivers": BOTH, "devices": devices, **more}))
 
 
 def play(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.natural import natural_key
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.status import Status
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import converge, options, unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject import plugin as inject_plugin
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.inject.options import InjectRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.status import Status
 
 # Not text, as the program is not.
 PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"

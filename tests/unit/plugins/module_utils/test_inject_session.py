@@ -10,9 +10,14 @@ import struct
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import messages, ttrpc
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Adjustment, Container, Node, Pod
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.session import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import messages, ttrpc
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import (
+    Adjustment,
+    Container,
+    Node,
+    Pod,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.session import (
     InjectionRefusedError,
     RegistrationError,
     Session,

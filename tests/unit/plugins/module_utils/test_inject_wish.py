@@ -9,10 +9,13 @@ import json
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject import configuration, gpus, wish
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.configuration import ConfigurationError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.hardware import GpuPlace
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inject.messages import Container, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration, gpus
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import (
+    ConfigurationError,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.hardware import GpuPlace
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import Container, Pod
 
 OURS = "rdma.zerocopy.io/nics"
 # An unbound GPU between others: nvidia-smi does not count it. Minors in another order than addresses.

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.errors impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live_vfs, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.report import Change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_node import NodeTree
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.nm_sriov import applied, node, plan, text_of
 

@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
     quantity,
     vlan,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.refused import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 
 @pytest.mark.parametrize(

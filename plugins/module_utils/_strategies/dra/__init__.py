@@ -1,0 +1,12 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The strategy ``dra``: DRANET hands out NICs, and pods claim them with their GPUs.
+
+In reading order: :mod:`strategy`, :mod:`slices` (devices that drivers publish), :mod:`driver` (DRANET itself),
+:mod:`scheduler` (how claims are allocated), :mod:`claims`, :mod:`expected_devices`. Each of these packages imports only
+those before it.
+"""

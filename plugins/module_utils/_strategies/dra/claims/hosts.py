@@ -1,0 +1,239 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The hosts of a fleet for the plan of claims: their variables in their types, what is known of their devices, VFs that
+links will bring included, and which of them share a template.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Sriov
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MODE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, node
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent, Template
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
+
+
+def _vfs(hca: Hca, pci: PciFunction, number: int) -> Iterator[Hca]:
+    """The first ``number`` VFs of a PF, none where the node does not tell where they will be."""
+    offset, stride = hca.sriov.vf_offset, hca.sriov.vf_stride
+    if not offset or stride is None or (number > 1 and not stride):
+        return
+    for index in range(number):
+        address = values_pci.shifted(pci.address, offset + index * stride)
+        # The kernel is free to choose the names.
+        name = f"{hca.name}v{index}"
+        ports = [
+            replace(port, netdev=port.netdev and replace(port.netdev, name=name, mac=None, addresses=[]), gids=[])
+            for port in hca.ports
+        ]
+        function = replace(pci, address=address, pcie_path=[*pci.pcie_path[:-1], address])
+        yield replace(hca, name=name, pci=function, sriov=Sriov("vf", pf_address=pci.address), ports=ports)
+
+
+def with_vfs(host: str, values: Mapping[str, Any], facts: Facts) -> Facts:
+    """The facts, with the VFs that ``rdma_links_vfs`` is going to create; existing ones are as they are."""
+    number = values.get(VFS) or 0
+    try:
+        pfs = {port.hca for port in host_links.configured(host, values, facts).values()} if number else set()
+    except PlanError:
+        # For the role rdma_links to tell.
+        return facts
+    known = {pci.address for _hca, pci in facts.placed}
+    found: List[Hca] = []
+    barred: List[Excluded] = []
+    for hca, pci in facts.placed:
+        if hca.name not in pfs or hca.sriov.role != "pf":
+            continue
+        for vf in _vfs(hca, pci, number):
+            if vf.pci is None or vf.pci.address in known:
+                continue
+            found.append(vf)
+            for port in vf.ports:
+                why = facts.reasons.get((hca.name, port.number), [])
+                own = reasons.reason(reasons.VF, pf_address=pci.address)
+                barred.append(Excluded(vf.name, port.number, [own, *why]))
+    return replace(facts, hcas=[*facts.hcas, *found], excluded=[*facts.excluded, *barred]) if found else facts
+
+
+Found = List[Tuple[str, Problem]]
+
+# Variables of the role with one value for the whole fleet.
+FLEET_WIDE = (
+    "rdma_claims_set",
+    "rdma_claims_parent_namespace",
+    "rdma_claims_cluster",
+    "rdma_claims_manifests",
+    "rdma_claims_wait_timeout",
+)
+
+
+@dataclass
+class ClaimMember:
+    """A host whose variables are right."""
+
+    host: InventoryHost
+    values: Dict[str, Any]
+    wanted: ClaimIntent
+
+
+def _defaults(known: plan_variables.Options) -> Dict[str, Any]:
+    return {name: known[name]["default"] for name in intent.VARIABLES if known.get(name, {}).get("default") is not None}
+
+
+def members(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Tuple[List[ClaimMember], Found]:
+    """The hosts with valid variables, and the problems of all others."""
+    defaults = _defaults(known)
+    intents: Dict[str, Tuple[Optional[ClaimIntent], List[Problem]]] = {}
+    members: List[ClaimMember] = []
+    found: Found = []
+    for host in hosts:
+        values, problems = plan_variables.converted(host.variables, known)
+        ours = [problem for problem in host.broken + problems if problem.variable.startswith(intent.VARIABLES)]
+        ours += plan_variables.unknown((name for name in host.variables if name.startswith("rdma_claims")), known)
+        wanted: Optional[ClaimIntent] = None
+        if not ours:
+            own = {**defaults, **{name: values[name] for name in intent.VARIABLES if name in values}}
+            # Not as JSON: YAML has keys that JSON does not, such as dates.
+            key = repr(sorted(own.items()))
+            if key not in intents:
+                intents[key] = intent.intent(own)
+            wanted, ours = intents[key]
+        found += [(host.name, problem) for problem in ours]
+        if wanted is not None:
+            members.append(ClaimMember(_with_vfs(host, values, wanted), values, wanted))
+    return _without_excluded(members), found
+
+
+def _of_vfs(wanted: ClaimIntent) -> bool:
+    return any(pick.vf for template in wanted.templates for pick in template.nic)
+
+
+def _with_vfs(host: InventoryHost, values: Mapping[str, Any], wanted: ClaimIntent) -> InventoryHost:
+    """The same, with the VFs that are still to be created where a template asks for VFs."""
+    if host.facts is None or not _of_vfs(wanted):
+        return host
+    return replace(host, facts=with_vfs(host.name, values, host.facts))
+
+
+def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
+    """The same, with what the driver of each group leaves out by the facts of its nodes."""
+    groups: Dict[str, List[Facts]] = {}
+    for member in members:
+        if member.host.facts is not None:
+            groups.setdefault(member.host.group, []).append(member.host.facts)
+    excluded = {group: exclusions.of_group(facts) for group, facts in groups.items()}
+    # Hosts with the same variables go on sharing one intent.
+    intents: Dict[Tuple[int, str], ClaimIntent] = {}
+    for member in members:
+        key = (id(member.wanted), member.host.group)
+        if key not in intents:
+            every = dict.fromkeys([*member.wanted.exclude, *excluded.get(member.host.group, [])])
+            intents[key] = replace(member.wanted, exclude=tuple(every))
+    return [replace(member, wanted=intents[id(member.wanted), member.host.group]) for member in members]
+
+
+def _own_selectors(members: Iterable[ClaimMember]) -> List[str]:
+    found: Dict[str, None] = {}
+    for member in members:
+        for template in member.wanted.templates:
+            for texts in [pick.selectors for pick in template.gpu] + [pick.selectors for pick in template.nic]:
+                found.update(dict.fromkeys(texts))
+    return list(found)
+
+
+def nodes(members: Sequence[ClaimMember], published: Sequence[model.SliceDevice]) -> Dict[str, ClaimNode]:
+    """The nodes with facts or published devices. Published devices take precedence over expected ones."""
+    by_node: Dict[str, List[model.SliceDevice]] = {}
+    for device in published:
+        by_node.setdefault(str(device.node), []).append(device)
+    selectors = _own_selectors(members)
+    found = {}
+    for member in members:
+        host, wanted = member.host, member.wanted
+        devices = by_node.get(host.name, [])
+        drivers = {device.driver for device in devices}
+        if host.facts is not None and (
+            _of_vfs(wanted) or not drivers >= {model.DRANET, *predict.gpu_drivers(host.facts)}
+        ):
+            there = {device.pci for device in devices}
+            expected = predict.predicted(
+                host.name, host.facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude
+            )
+            # A driver that runs already publishes new VFs only some time after they were created.
+            devices = devices + [
+                device
+                for device in expected
+                if device.driver not in drivers
+                or (_of_vfs(wanted) and device.attributes.get(model.IS_VF) is True and device.pci not in there)
+            ]
+        if devices or host.facts is not None:
+            found[host.name] = node.node(
+                host.name,
+                host.group,
+                devices,
+                host.facts,
+                selectors,
+                published=model.DRANET in drivers,
+                transport_mode=member.values.get(MODE),
+            )
+    return found
+
+
+def _same(template: Template, wanted: ClaimIntent, other: Template, other_wanted: ClaimIntent) -> bool:
+    """Whether two templates with the same name are equal except for their place in the inventory."""
+    return wanted is other_wanted or (
+        replace(template, at="") == replace(other, at="")
+        # A DeviceClass is in no namespace.
+        and (bool(template.resource) or wanted.namespaces == other_wanted.namespaces)
+        and (wanted.nic_class, wanted.gpu_class) == (other_wanted.nic_class, other_wanted.gpu_class)
+    )
+
+
+def templates(members: Iterable[ClaimMember]) -> Tuple[Dict[str, Tuple[Template, ClaimIntent, List[str]]], Found]:
+    """Each template with the hosts that have it; a problem where two are different and have one name."""
+    found: Dict[str, Tuple[Template, ClaimIntent, List[str]]] = {}
+    problems: Found = []
+    for member in members:
+        # Hosts with the same variables share one intent.
+        for template in member.wanted.templates:
+            known, wanted, names = found.setdefault(template.name, (template, member.wanted, []))
+            if _same(template, member.wanted, known, wanted):
+                names.append(member.host.name)
+                continue
+            what = "extended resource" if template.resource else "template"
+            right = f"which is a different {what} on {fold(names)}: use different names, or the same content"
+            problems.append((member.host.name, wrong(f"{template.at}.name", template.name, right)))
+    return found, problems
+
+
+def kinds(
+    names: Sequence[str], nodes: Mapping[str, ClaimNode]
+) -> Tuple[List[ClaimNode], Dict[str, List[str]], List[str]]:
+    """One node of each kind, the names of all nodes of a kind by its key, and the hosts without facts or devices."""
+    hosts: Dict[str, List[str]] = {}
+    found: List[ClaimNode] = []
+    for name in names:
+        node = nodes.get(name)
+        if node is not None and node.key not in hosts:
+            found.append(node)
+        if node is not None:
+            hosts.setdefault(node.key, []).append(name)
+    return found, hosts, [name for name in names if name not in nodes]

@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The strategy ``inject``: an NRI plugin on each node gives a container the NICs beside the GPUs that it has.
+
+Pods share the NICs: any of them can use all of their bandwidth. Nothing is allocated, so the extended resource that
+pods can request beside it only counts them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
+    ClusterState,
+    NodeStatus,
+    PodRequest,
+    Strategy,
+    StrategyImage,
+    StrategyPlan,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import hcas as inject_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.hcas import InjectPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
+
+NAME = "inject"
+# What the plugin reads of a pod, and what it then does.
+ANNOTATION, NEAREST = wish.ANNOTATION, "nearest"
+# Of NRI's validator, which containerd has from 2.2 on: without the plugin, the pod does not start (others ignore it).
+_REQUIRED = "required-plugins.noderesource.dev"
+
+
+def _resources(values: Mapping[str, Any]) -> Dict[str, int]:
+    return {str(values[inject_plan.RESOURCE]): int(values[inject_plan.COUNT])} if values[inject_plan.RESOURCE] else {}
+
+
+def _ask(group: str, found: InjectPlan) -> PodRequest:
+    values = found.values[group]
+    return PodRequest(
+        NEAREST,
+        found.hcas[group],
+        limits=dict.fromkeys(_resources(values), 1),
+        annotations={ANNOTATION: NEAREST, _REQUIRED: json.dumps([configuration.Configuration().name])},
+        # The plugin raises the limit of locked memory of the container instead, unless it is told to leave it.
+        capabilities=("IPC_LOCK",) if values[inject_plan.MEMLOCK] == "0" else (),
+        host_network=group in found.ethernet,
+        gpu_resource=str(values[inject_plan.GPU_RESOURCE]),
+    )
+
+
+class Inject(Strategy):
+    name = NAME
+    roles = ("rdma_inject",)
+    label = inject_plan.LABEL
+    # In mode exclusive a pod with a network of its own could open the device nodes and find no device.
+    netns_modes = ("shared",)
+    slices = False
+    counts_only = True
+    pods = False
+
+    def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
+        own = self.own(hosts)
+        found = inject_plan.plan(own, known)
+        names = {host.name for host in own}
+        result = StrategyPlan(
+            labels=self.labels(hosts, found.labels),
+            warnings=found.warnings,
+            problems=messages(found.found),
+            nodes=manifests.nodes(found.labels),
+        )
+        if not result.problems:
+            result.asks = {group: [_ask(group, found)] for group in found.hcas}
+            for group, hcas in found.hcas.items():
+                resources = _resources(found.values[group])
+                result.shows.update(dict.fromkeys(hcas, NodeStatus(resources=resources)))
+                result.counters.update({host: dict(resources) for host in hcas})
+            # A node without facts keeps what it has, and all others lose what they had.
+            for host in hosts:
+                if host.name not in names or host.facts is not None:
+                    result.counters.setdefault(host.name, {})
+        return result
+
+    def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
+        return []
+
+    def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
+        # Not what others would have: many a site's own device plugin has this name.
+        default = str(known[inject_plan.RESOURCE].get("default"))
+        found = [str(host.variables.get(inject_plan.RESOURCE, default)) for host in self.own(hosts)]
+        return [name for name in dict.fromkeys(found) if name]
+
+    def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return inject_plan.FLEET_WIDE

@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The strategies that there are, and what is asked of all of them together."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import NETNS_MODE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
+    ClusterState,
+    Strategy,
+    StrategyPlan,
+    of_fleet,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.strategy import Dra
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.strategy import HostDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.strategy import Inject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.strategy import SharedDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
+
+# The first is the default. Objects are applied in this order, and what pods claim after all drivers.
+STRATEGIES: Dict[str, Strategy] = {
+    strategy.name: strategy for strategy in (Dra(), SharedDevice(), HostDevice(), Inject(), NoStrategy())
+}
+
+
+def kinds() -> List[str]:
+    """The operators' kinds that any strategy has a use for."""
+    return list(dict.fromkeys(kind for strategy in STRATEGIES.values() for kind in strategy.kinds))
+
+
+def looks(hosts: Sequence[InventoryHost]) -> List[Dict[str, str]]:
+    """Kind and name of the operators' objects that any strategy of these hosts looks at."""
+    every = dict.fromkeys(entry for strategy in STRATEGIES.values() for entry in strategy.looks(hosts))
+    return [{"kind": kind, "name": name} for kind, name in every]
+
+
+def lacking(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> List[str]:
+    """Parts of operators that hosts need but the cluster lacks, and objects that are in the way."""
+    every = STRATEGIES.values()
+    return messages([entry for strategy in every for entry in strategy.lacking(hosts, cluster, known)])
+
+
+def driver_roles() -> List[str]:
+    """Every role that applies a strategy, also one that no group has: it then removes what is left of it."""
+    return [role for strategy in STRATEGIES.values() for role in strategy.roles]
+
+
+def claim_roles() -> List[str]:
+    """Every role that applies what pods claim of a strategy."""
+    return [role for strategy in STRATEGIES.values() for role in strategy.claim_roles]
+
+
+def roles() -> List[str]:
+    """Both, in the order in which they are applied."""
+    return [*driver_roles(), *claim_roles()]
+
+
+def set_roles() -> List[str]:
+    """Those of them that have a set of objects."""
+    return [role for role in roles() if f"{role}_set" in variables.options_of()]
+
+
+def one_value(hosts: Sequence[Mapping[str, Any]]) -> List[str]:
+    """Variables of all strategies with one value for the whole fleet, where hosts have these."""
+    return [name for strategy in STRATEGIES.values() for name in strategy.one_value(hosts)]
+
+
+def resources(hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, List[str]]:
+    """By strategy, the extended resources that groups of these hosts have or had with it."""
+    return {name: strategy.resources(hosts, known) for name, strategy in STRATEGIES.items()}
+
+
+def words() -> List[str]:
+    """What ``rdma_strategy`` may be."""
+    return [word for strategy in STRATEGIES.values() for word in strategy.names]
+
+
+def of_host(values: Mapping[str, Any]) -> Optional[Strategy]:
+    """The strategy of a host with these variables, ``None`` where there is no such strategy."""
+    word = strategy_of(values)
+    return next((strategy for strategy in STRATEGIES.values() if word in strategy.names), None)
+
+
+def asked(hosts: Sequence[InventoryHost]) -> Dict[str, str]:
+    """By group whose pods can request RDMA, according to the variables alone, its value of ``rdma_strategy``."""
+    found: Dict[str, str] = {}
+    for host in hosts:
+        strategy = of_host(host.variables)
+        if strategy and strategy.asked(host.variables):
+            found[host.group] = strategy_of(host.variables)
+    return found
+
+
+def used(hosts: Sequence[InventoryHost]) -> List[Strategy]:
+    """The strategies of these hosts."""
+    return [strategy for strategy in STRATEGIES.values() if strategy.own(hosts)]
+
+
+def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
+    """The RDMA netns mode of a host: what its variables say, or else the only one in which its strategy works."""
+    strategy = of_host(values)
+    only = strategy.netns_modes[0] if strategy and len(strategy.netns_modes) == 1 else None
+    return values.get(NETNS_MODE) or only
+
+
+def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
+    """Networks of pods on a host with these variables, each with the variable it is from. Raises PlanError."""
+    strategy = of_host(values)
+    return strategy.networks(values) if strategy else []
+
+
+def plan_of(name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
+    """The answers of one strategy, by its first name, for a fleet, with what nodes must not have of its resources."""
+    strategy = STRATEGIES[name]
+    found = strategy.plan(hosts, cluster, known)
+    if found.problems:
+        return found
+    every = strategy.resources(hosts, known)
+    # A plugin that runs on all nodes reports the number of each of its resources, even if it is 0.
+    offered = {name for shown in found.shows.values() for name in shown.resources} if found.everywhere else set()
+    every = [name for name in every if name not in offered]
+    for host in hosts:
+        shown = found.shows.get(host.name)
+        # Nothing is known of it, and it may have what it had.
+        if strategy_of(host.variables) in strategy.names and shown is None and host.facts is None:
+            continue
+        leaves = [resource for resource in every if shown is None or resource not in shown.resources]
+        if leaves:
+            found.leaves[host.name] = leaves
+    return found
+
+
+def driver_sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
+    """Name and namespace of each set of objects that has a DRA driver or a device plugin."""
+    values = of_fleet(hosts, known)
+    sets = [strategy.driver_set for strategy in STRATEGIES.values() if all(strategy.driver_set)]
+    return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in sets]
+
+
+def driver_pods(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
+    """Namespace of the pods of each DRA driver, and a selector of their labels."""
+    values = of_fleet(hosts, known)
+    pods = [strategy.driver_pods for strategy in STRATEGIES.values() if strategy.driver]
+    return [{"namespace": str(values[namespace]), "selector": selector} for namespace, selector in pods]
+
+
+def driven(hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, str]:
+    """The DRA driver of each host that shall have one."""
+    drivers = [strategy for strategy in STRATEGIES.values() if strategy.driver]
+    return {host: strategy.driver for strategy in drivers for host in strategy.driven(hosts, known)}
+
+
+def plan(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
+    """The answers of all strategies for a fleet in one."""
+    whole = StrategyPlan()
+    for name in STRATEGIES:
+        found = plan_of(name, hosts, cluster, known)
+        whole.sets += found.sets
+        whole.warnings += found.warnings
+        whole.problems += found.problems
+        whole.everywhere |= found.everywhere
+        whole.unknown += found.unknown
+        whole.asks.update(found.asks)
+        whole.shows.update(found.shows)
+        whole.counters.update(found.counters)
+        for host, leaves in found.leaves.items():
+            whole.leaves.setdefault(host, []).extend(leaves)
+        for host, labels in found.labels.items():
+            whole.labels.setdefault(host, {}).update(labels)
+    return whole

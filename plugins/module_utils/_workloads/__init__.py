@@ -1,0 +1,11 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Examples for users: pods that request RDMA as a group's strategy has it.
+
+In reading order: :mod:`examples`, :mod:`pod` (what a request adds to one), :mod:`plain`, :mod:`operators`, :mod:`merge`
+(a manifest of somebody's own).
+"""

@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Variables with one value for the fleet: what hosts disagree on is refused, and so is one set for two steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
+from ansible_collections.zerocopy.rdma.plugins.filter.driver import driver
+from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+HOSTS = ["a100-01", "v100-01", "v100-02"]
+
+
+def preflight(hostvars: dict[str, dict[str, Any]], **context: Any) -> list[str]:
+    return prepare_problems(context, list(hostvars), hostvars)
+
+
+def on_v100(**values: Any) -> dict[str, dict[str, Any]]:
+    return {name: dict(values) if name.startswith("v100") else {} for name in HOSTS}
+
+
+def everywhere(**values: Any) -> dict[str, dict[str, Any]]:
+    return {name: dict(values) for name in HOSTS}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "other"),
+    [
+        ("rdma_claims_set", "mine", "'zerocopy-rdma-claims'"),
+        ("rdma_claims_parent_namespace", "training", "'kube-system'"),
+        ("rdma_claims_wait_timeout", 60, "120"),
+        ("rdma_driver_set", "mine", "'zerocopy-rdma-driver'"),
+        ("rdma_driver_namespace", "rdma", "'kube-system'"),
+        ("rdma_driver_gpu_deploy", True, "False"),
+        ("rdma_cluster", "none", "not set"),
+        ("rdma_serial", 5, "not set"),
+        ("rdma_kubeconfig", "/etc/kubernetes/admin.conf", "not set"),
+        ("rdma_verify_image", "example.org/probe:1", "''"),
+    ],
+)
+def test_hosts_that_disagree_are_refused(variable: str, value: Any, other: str) -> None:
+    told = preflight(on_v100(**{variable: value}))
+    text = f"is {other} on a100-01; {value!r} on v100-[01-02]: it must be the same on all hosts"
+    assert told == [f"a100-01,v100-[01-02]: {variable} {text}"]
+    assert preflight(everywhere(**{variable: value})) == []
+
+
+def test_gpu_resources_have_a_domain() -> None:
+    assert preflight(everywhere(rdma_gpu_resources=["example.org/gpu", "example.com/"])) == []
+    (told,) = preflight(everywhere(rdma_gpu_resources=["example.org/gpu", "v100"]))
+    assert "rdma_gpu_resources[1] is 'v100', it must be an extended resource, such as 'example.com/gpu'" in told
+    (told,) = preflight(on_v100(rdma_gpu_resources=["example.org/gpu"]))
+    assert "it must be the same on all hosts" in told
+
+
+def test_to_say_what_is_the_default_is_no_disagreement() -> None:
+    assert preflight(on_v100(rdma_driver_namespace="kube-system", rdma_claims_set="zerocopy-rdma-claims")) == []
+    # The playbooks name the sets after the hosts of the run.
+    own = on_v100(rdma_claims_set="zerocopy-rdma-v100-claims")
+    assert preflight(own, rdma_set="zerocopy-rdma-v100") == []
+
+
+@pytest.mark.parametrize("filter_", [claims, preflight])
+@pytest.mark.parametrize(
+    ("values", "context", "name"),
+    [
+        ({"rdma_claims_set": "zerocopy-rdma-driver"}, {}, "zerocopy-rdma-driver"),
+        ({"rdma_driver_set": "zerocopy-rdma-claims"}, {}, "zerocopy-rdma-claims"),
+        ({"rdma_driver_set": "one", "rdma_claims_set": "one"}, {}, "one"),
+        ({"rdma_driver_set": "mine-claims"}, {"rdma_set": "mine"}, "mine-claims"),
+        # As with -e, which is above what the inventory says.
+        ({}, {"rdma_claims_set": "zerocopy-rdma-driver"}, "zerocopy-rdma-driver"),
+    ],
+)
+def test_one_set_for_two_steps_is_refused(
+    filter_: Any, values: dict[str, Any], context: dict[str, Any], name: str
+) -> None:
+    hostvars = everywhere(**values)
+    found = preflight(hostvars, **context) if filter_ is preflight else claims(context, HOSTS, hostvars)["problems"]
+    assert found == [
+        f"a100-01,v100-[01-02]: rdma_claims_set is '{name}', and so is rdma_driver_set, both in namespace kube-system: "
+        f"each step would delete the objects of the other, so the names must differ"
+    ]
+
+
+def test_sets_of_one_name_in_two_namespaces_are_two() -> None:
+    own = {"rdma_driver_set": "one", "rdma_claims_set": "one", "rdma_driver_parent_namespace": "rdma"}
+    assert preflight(everywhere(**own)) == []
+
+
+def test_the_roles_refuse_it_without_the_playbooks() -> None:
+    text = "is 'zerocopy-rdma-driver' on a100-01; 'mine' on v100-[01-02]: it must be the same on all hosts"
+    problems = driver({}, HOSTS, on_v100(rdma_driver_set="mine"))["problems"]
+    assert problems == [f"a100-01,v100-[01-02]: rdma_driver_set {text}"]
+    # In a role its own defaults are in the context, worked out.
+    context = {"inventory_hostname": "a100-01", "rdma_driver_set": "zerocopy-rdma-driver"}
+    assert driver(context, HOSTS, on_v100(rdma_driver_set="mine"))["problems"] == problems
+
+
+def test_every_default_of_a_name_is_worked_out() -> None:
+    templates = {name for name, option in variables.options_of().items() if "{{" in str(option.get("default"))}
+    assert {"rdma_claims_set", "rdma_driver_set", "rdma_verify_cluster"} <= templates
+
+
+@pytest.mark.parametrize(
+    "name", ["rdma_driver_namespace", "rdma_driver_parent_namespace", "rdma_claims_parent_namespace"]
+)
+@pytest.mark.parametrize("value", ["RDMA", "rdma.system", "kube-system\n", "", "x" * 64])
+def test_what_is_no_namespace_is_refused_before_nodes_get_labels(name: str, value: str) -> None:
+    (found,) = preflight(everywhere(**{name: value}))
+    assert found.startswith(f"a100-01,v100-[01-02]: {name} is ")
+    assert "it must be the name of a namespace" in found
+    # By the role, too.
+    if name.startswith("rdma_driver"):
+        assert driver({}, HOSTS, everywhere(**{name: value}))["problems"] == [found]
+
+
+def set_of(rdma_hosts: str) -> str:
+    """The value of ``rdma_set`` in the playbooks for these hosts."""
+    loader = DataLoader()
+    own = loader.load_from_file(str(CHECKOUT / "playbooks" / "vars" / "fleet.yml"), trusted_as_template=True)
+    return str(Templar(loader=loader, variables={**own, "rdma_hosts": rdma_hosts}).template(own["rdma_set"]))
+
+
+def test_each_pattern_of_hosts_has_sets_of_its_own() -> None:
+    named = {"all": "zerocopy-rdma", "h100": "zerocopy-rdma-h100", "ib_a100": "zerocopy-rdma-ib-a100"}
+    assert {hosts: set_of(hosts) for hosts in named} == named
+    others = ["h100:&rack1", "h100:!rack1", "h100:rack1", "h100-rack1", "H100", "ib-a100", "h100*", "h100\n", "x" * 300]
+    found = [set_of(hosts) for hosts in [*named, *others]]
+    assert len(set(found)) == len(found)
+    assert [name for name in found if not names.is_subdomain(f"{name}-shared-device")] == []
+    assert set_of("h100:&rack1").startswith("zerocopy-rdma-h100-rack1-")
+
+
+@pytest.mark.parametrize("own", ["Mine", "mine_1", "mine\n"])
+def test_a_prefix_of_sets_that_no_secret_can_have_is_refused(own: str) -> None:
+    found = preflight(everywhere(), rdma_set=own)
+    assert len(found) >= 2
+    assert f"a100-01,v100-[01-02]: rdma_claims_set is {own + '-claims'!r}, it must be the name of a Secret" in found[0]
+    assert preflight(everywhere(), rdma_set="mine.1") == []

@@ -1,0 +1,232 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""A strategy is one file, one role and its entry in the registry: everything else asks for it there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.filter.cluster_verdicts import cluster_verdicts
+from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
+from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
+from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.plugins.filter.strategy_roles import strategy_roles
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
+    ClusterState,
+    ObjectSet,
+    StrategyPlan,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
+
+CHECKOUT = variables.ROLES.parent
+ROLE = "rdma_toy"
+SPECS: variables.Options = {
+    f"{ROLE}_set": {"type": "str", "default": "zerocopy-rdma-toy"},
+    f"{ROLE}_parent_namespace": {"type": "str", "default": "kube-system"},
+}
+OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "toy", "namespace": "kube-system"}}
+
+
+class Toy(NoStrategy):
+    name = "toy"
+    roles = (ROLE,)
+    label = "zerocopy.rdma/toy"
+
+    def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
+        own = {host.name for host in self.own(hosts)}
+        labels: dict[str, dict[str, str | None]] = {
+            host.name: {self.label: "yes" if host.name in own else None} for host in hosts
+        }
+        return StrategyPlan(labels=labels, sets=[ObjectSet("zerocopy-rdma-toy", "kube-system", [OBJECT])])
+
+    def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return tuple(SPECS)
+
+
+@pytest.fixture(autouse=True)
+def _sixth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a new file, its entry in the registry and a new role bring."""
+    known = {**variables.options_of(), **SPECS}
+    monkeypatch.setattr(variables, "options_of", lambda: known)
+    monkeypatch.setitem(registry.STRATEGIES, "toy", Toy())
+
+
+def fleet(**own: Any) -> dict[str, dict[str, Any]]:
+    base = {"group_names": ["h100"], "rdma_strategy": "toy", **own}
+    return {host: {**base, "inventory_hostname": host} for host in ("h100-01", "h100-02")}
+
+
+def test_playbooks_apply_and_remove_it() -> None:
+    assert strategy_roles("drivers")[-1] == strategy_roles("sets")[-2] == f"zerocopy.rdma.{ROLE}"
+    assert f"zerocopy.rdma.{ROLE}" not in strategy_roles("claims")
+
+
+@pytest.mark.parametrize(
+    ("playbook", "way", "parts"),
+    [
+        ("provision_cluster", "", ["drivers", "claims"]),
+        # Asked of all of them, before the first one is removed.
+        ("teardown", " | reverse", ["claims", "drivers"] * 2),
+    ],
+)
+def test_playbooks_include_the_roles_in_their_order(playbook: str, way: str, parts: list[str]) -> None:
+    plays = yaml.safe_load((CHECKOUT / "playbooks" / f"{playbook}.yml").read_text("utf-8"))
+    included = [task for play in plays for task in play.get("tasks", []) if "loop" in task]
+    assert [task["loop"] for task in included] == [
+        f"{{{{ '{part}' | zerocopy.rdma.strategy_roles{way} }}}}" for part in parts
+    ]
+    # A tag that is left out (--skip-tags claims) must not take the others along.
+    assert [task["tags"][1] for task in included] == [{"drivers": "driver"}.get(part, part) for part in parts]
+
+
+def test_preflight_takes_its_name_and_its_variables() -> None:
+    assert prepare_problems({}, list(fleet()), fleet()) == []
+    (problem,) = prepare_problems({}, ["h100-01"], fleet(rdma_toy_set="zerocopy-rdma-claims"))
+    assert "rdma_toy_set is 'zerocopy-rdma-claims', and so is rdma_claims_set" in problem
+    hosts = fleet()
+    hosts["h100-02"]["rdma_toy_set"] = "mine"
+    (problem,) = prepare_problems({}, list(hosts), hosts)
+    assert "rdma_toy_set is 'zerocopy-rdma-toy' on h100-01; 'mine' on h100-02: it must be the same" in problem
+
+
+def test_it_is_planned_with_the_others() -> None:
+    found = strategy_plan({}, list(fleet()), fleet())
+    assert {host: labels["zerocopy.rdma/toy"] for host, labels in found["labels"].items()} == dict.fromkeys(
+        fleet(), "yes"
+    )
+    assert found["sets"][-1]["objects"] == [OBJECT]
+    told = strategies({}, list(fleet()), fleet(), {"h100-01": {"zerocopy.rdma/group": "h100"}})
+    assert "zerocopy.rdma/toy" in told["labels"]
+    assert "but dra still serves this node" in told["problems"][0]
+
+
+def test_what_its_role_did_is_told_and_judged() -> None:
+    result = {"objects": [{"kind": "ConfigMap", "namespace": "kube-system", "name": "toy", "action": "configured"}]}
+    hosts = fleet(rdma_toy_result=result)
+    assert site_summary({}, list(hosts), hosts, list(hosts))[0] == "objects of the cluster: 1 configured"
+    (check,) = cluster_verdicts({"inventory_hostname": "h100-01"}, list(hosts), hosts, {}, [])["checks"]
+    assert check["text"] == "ConfigMap kube-system/toy of set toy was changed by hand"
+
+
+def test_what_its_role_leaves_is_no_variable_of_a_user(tmp_path: Path) -> None:
+    tasks = tmp_path / "rdma_toy" / "tasks"
+    tasks.mkdir(parents=True)
+    lines = ("- name: Apply", "  register: rdma_toy_result", "- name: Look", "  register: __rdma_toy_looked", "")
+    (tasks / "provision.yml").write_text("\n".join(lines))
+    (tmp_path / "rdma_toy" / "vars").mkdir()
+    (tmp_path / "rdma_toy" / "vars" / "main.yml").write_text('---\nrdma_toy_plan: "{{ 1 }}"\n__rdma_toy_own: 2\n')
+    assert variables.left_by(tmp_path) == ["rdma_toy_result", "rdma_toy_plan"]
+
+
+def entry_points(role: str) -> set[str]:
+    return {path.stem for path in (variables.ROLES / role / "tasks").glob("*.yml")}
+
+
+def test_roles_of_strategies_have_the_entry_points() -> None:
+    for role in registry.roles():
+        if role != ROLE:
+            assert {"provision", "absent", "unused"} <= entry_points(role)
+            assert ("compare" in entry_points(role)) == (role in registry.set_roles())
+
+
+# What a strategy is called outside its own rooms, and why.
+ALLOWED = {
+    # The program of `inject` on nodes: prepare and drift know every concern of a node, whichever strategy it serves.
+    "playbooks/prepare.yml": {"rdma_inject"},
+    "playbooks/teardown.yml": {"rdma_inject"},
+    "roles/rdma_drift/tasks/compare.yml": {"rdma_inject", "rdma_driver", "inject"},
+    "roles/rdma_drift/tasks/revert.yml": {"rdma_inject", "inject"},
+    "roles/rdma_migrate/tasks/move_back.yml": {"rdma_inject", "inject"},
+    "roles/rdma_migrate/tasks/move_prepare.yml": {"rdma_inject"},
+    # What DRA drivers publish is awaited once, before claims are planned, and device classes may be still to come.
+    "plugins/filter/expected_devices.py": {"rdma_driver"},
+    "roles/rdma_verify/tasks/cluster.yml": {"rdma_claims"},
+    "roles/rdma_verify/tasks/pod.yml": {"rdma_claims", "rdma_driver"},
+    "roles/rdma_migrate/tasks/main.yml": {"rdma_driver"},
+    "roles/rdma_migrate/tasks/plan_move.yml": {"rdma_driver"},
+    # A message about a group whose pods can request nothing: with the default strategy these are its claims.
+    "roles/rdma_migrate/tasks/check.yml": {"rdma_claims"},
+    # Variables for claims, which pods of device plugins do not use, and which the benchmark of templates is about.
+    "plugins/module_utils/_strategies/device_plugin/groups.py": {"rdma_claims"},
+    "plugins/filter/benchmark_document.py": {"rdma_claims"},
+    # The Network Operator's policy for the driver is that of the plugin, and a chart is named after its operator.
+    "roles/rdma_ofed/tasks/objects.yml": {"shared_device"},
+    "plugins/module_utils/_inventory/operator_rules.py": {"sriov"},
+    # Arguments and fields that say whether a cluster serves DRA.
+    "playbooks/tasks/cluster.yml": {"dra"},
+    "plugins/modules/cluster_info.py": {"dra"},
+    "plugins/module_utils/_plan/migrate/report.py": {"dra"},
+    "plugins/module_utils/_plan/migrate/saved.py": {"dra"},
+    # The default.
+    "plugins/module_utils/_inventory/variables.py": {"dra"},
+    # Concerns of a node, as above.
+    "plugins/action/node_drift.py": {"inject"},
+    "plugins/modules/node_drift.py": {"inject"},
+    "plugins/module_utils/_prepare/drift.py": {"inject"},
+    "plugins/module_utils/_prove/host/drift.py": {"inject"},
+    "plugins/module_utils/_prove/report/drift.py": {"inject"},
+}
+
+
+def names() -> set[str]:
+    # `none` is a word of Jinja and of many options.
+    return {word for word in registry.words() if word not in ("none", "toy")}
+
+
+def named_in(text: str) -> set[str]:
+    """Names of strategies and of their roles in a string: a role also where it begins the name of a variable."""
+    roles = "|".join(role for role in registry.roles() if role != ROLE)
+    found = set(re.findall(rf"(?<![a-z_])({roles})(?![a-z])", text))
+    return found | {word for word in re.findall(r"'(\w+)'", text) if word in names()} | ({text} & names())
+
+
+def strings_of(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from strings_of(key)
+            yield from strings_of(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from strings_of(item)
+
+
+def of_tasks() -> Iterator[tuple[Path, str]]:
+    own = [variables.ROLES / role for role in registry.roles()]
+    for path in [*(CHECKOUT / "playbooks").rglob("*.yml"), *variables.ROLES.glob("*/tasks/*.yml")]:
+        if path.parents[1] not in own:
+            yield from ((path, text) for text in strings_of(yaml.safe_load(path.read_text("utf-8"))))
+
+
+# Filters of roles of strategies, and what is deeper than a strategy.
+ROOMS = re.compile(r"module_utils/(_strategies/(dra|shared_device|host_device|inject)|_prepare/inject)/")
+
+
+def of_code() -> Iterator[tuple[Path, str]]:
+    """Strings of code that are a name as a whole: prose is for people."""
+    for path in (CHECKOUT / "plugins").rglob("*.py"):
+        if not ROOMS.search(path.as_posix()):
+            every = ast.walk(ast.parse(path.read_text("utf-8")))
+            texts = [node.value for node in every if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+            yield from ((path, text) for text in texts if re.fullmatch(r"\w+", text))
+
+
+def test_nothing_else_names_a_strategy() -> None:
+    found: dict[str, set[str]] = {}
+    for path, text in [*of_tasks(), *of_code()]:
+        if named_in(text):
+            found.setdefault(path.relative_to(CHECKOUT).as_posix(), set()).update(named_in(text))
+    assert found == ALLOWED

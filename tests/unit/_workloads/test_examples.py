@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Examples of workloads for groups of all strategies, made from facts."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+import pytest
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_label
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
+from ansible_collections.zerocopy.rdma.tests.unit._workloads.workload_examples import (
+    GROUPS,
+    IMAGES,
+    SCRIPT,
+    Facts,
+    made,
+)
+
+
+@pytest.fixture(name="made")
+def make_examples(facts_of: Facts) -> Callable[..., dict[str, Any]]:
+    return functools.partial(made, facts_of)
+
+
+def files(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The objects of each file, as they are read from its text."""
+    assert found["problems"] == []
+    return {entry["path"]: list(yaml.safe_load_all(entry["content"])) for entry in found["examples"]}
+
+
+def specs(tree: Any) -> list[dict[str, Any]]:
+    """Each pod spec whose first container runs the script."""
+    found = []
+    if isinstance(tree, dict):
+        for container in tree.get("containers", []):
+            if any("rdma-env.sh" in part for part in container.get("command", [])[:2]):
+                found.append(tree)
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for value in tree:
+            found += specs(value)
+    return found
+
+
+def environment(spec: dict[str, Any]) -> dict[str, str]:
+    return {entry["name"]: entry.get("value", "") for entry in spec["containers"][0]["env"]}
+
+
+def test_files_of_a_group(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("h100")
+    names = [
+        "disaggregated-set",
+        "kserve",
+        "leader-worker-set",
+        "nccl-test",
+        "ray",
+        "rdma-env",
+        "sglang-prefill",
+        "vllm-per-rank",
+        "vllm",
+        "volcano",
+    ]
+    assert sorted(files(found)) == [f"h100/{name}.yml" for name in names]
+    for entry in found["examples"]:
+        assert list(yaml.safe_load_all(entry["content"])) == entry["objects"]
+        assert entry["content"].startswith("# ")
+        assert "&id" not in entry["content"]
+
+
+def test_the_script_is_shipped_as_it_is(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("h100")
+    (shipped,) = files(found)["h100/rdma-env.yml"]
+    assert shipped["data"] == {"rdma-env.sh": SCRIPT}
+    (text,) = [entry["content"] for entry in found["examples"] if entry["path"] == "h100/rdma-env.yml"]
+    # People read it, so it is no text with escapes.
+    assert "  rdma-env.sh: |" in text
+
+
+def test_claims_with_gpus(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made("h100"))["h100/vllm.yml"]
+    assert [item["kind"] for item in documents] == ["Deployment", "Service"] * 2
+    for spec in specs(documents):
+        (claim,) = spec["resourceClaims"]
+        assert claim["resourceClaimTemplateName"].startswith("four")
+        (container,) = spec["containers"]
+        assert container["resources"] == {"claims": [{"name": "rdma"}]}
+        assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+        assert "--tensor-parallel-size=4" in container["command"]
+        assert environment(spec)["ZEROCOPY_RDMA_DEVICES"] == "4"
+        assert "tcp" not in environment(spec)["UCX_TLS"].split(",")
+        assert not {"NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX"} & set(environment(spec))
+
+
+def test_a_claim_for_each_rank(made: Callable[..., dict[str, Any]]) -> None:
+    found = specs(files(made("h100"))["h100/vllm-per-rank.yml"])
+    assert len(found) == 2
+    for spec in found:
+        assert [claim["name"] for claim in spec["resourceClaims"]] == [f"rdma-{rank}" for rank in range(4)]
+        assert all(claim["resourceClaimTemplateName"].startswith("one") for claim in spec["resourceClaims"])
+        (container,) = spec["containers"]
+        assert container["resources"]["claims"] == [{"name": f"rdma-{rank}"} for rank in range(4)]
+        assert "--tensor-parallel-size=4" in container["command"]
+
+
+def test_claims_of_two_nodes(made: Callable[..., dict[str, Any]]) -> None:
+    prefill, decode = specs(files(made("lab"))["lab/vllm.yml"])
+    for spec, name in ((prefill, "rdma-prefill"), (decode, "rdma-decode")):
+        (claim,) = spec["resourceClaims"]
+        assert claim["resourceClaimName"].startswith(name)
+        resources = spec["containers"][0]["resources"]
+        assert resources == {"limits": {"nvidia.com/gpu": "1"}, "claims": [{"name": "rdma"}]}
+
+
+def test_limits(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made("v100", gpus=2, gpu_resource="amd.com/gpu", namespace="serving"))
+    assert "v100/vllm-per-rank.yml" not in documents
+    for spec in specs(list(documents.values())):
+        assert "resourceClaims" not in spec
+        assert spec["containers"][0]["resources"]["limits"] == {"rdma/rdma_v100": "1", "amd.com/gpu": "2"}
+    assert {item["metadata"]["namespace"] for items in documents.values() for item in items} == {"serving"}
+
+
+def test_annotations_and_their_namespace(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made("roce_h100"))
+    template = documents["roce-h100/vllm.yml"][0]["spec"]["template"]
+    (network,) = template["metadata"]["annotations"].values()
+    assert network.startswith("serving/")
+    assert {item["metadata"]["namespace"] for items in documents.values() for item in items} == {"serving"}
+    (service,) = documents["roce-h100/kserve.yml"]
+    assert service["metadata"]["annotations"] == template["metadata"]["annotations"]
+
+
+def test_every_pod_with_nics_runs_the_script(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made(*GROUPS))
+    for path, items in documents.items():
+        for spec in specs(items):
+            assert {"name": "zerocopy-rdma-env", "configMap": {"name": "zerocopy-rdma-env"}} in spec["volumes"], path
+            mounts = {mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]}
+            assert mounts == {"/dev/shm", "/opt/zerocopy-rdma"}
+    # Of MPI, each rank runs it, not the pod.
+    assert {path for path, items in documents.items() if not specs(items)} == {
+        f"{group.replace('_', '-')}/{name}.yml" for group in GROUPS for name in ("rdma-env", "nccl-test")
+    }
+    (job,) = documents["h100/nccl-test.yml"]
+    command = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    at = command.index("/bin/sh")
+    assert command[at : at + 3] == ["/bin/sh", "/opt/zerocopy-rdma/rdma-env.sh", "all_reduce_perf"]
+    assert "ZEROCOPY_RDMA_DEVICES=4" in command
+
+
+def test_a_request_by_its_name(made: Callable[..., dict[str, Any]]) -> None:
+    for spec in specs(files(made("h100", requests={"h100": "one"}))["h100/vllm.yml"]):
+        assert spec["resourceClaims"][0]["resourceClaimTemplateName"].startswith("one")
+    found = made("h100", requests={"h100": "two"})
+    assert found["examples"] == []
+    (problem,) = found["problems"]
+    assert problem.startswith("h100: rdma_workloads_requests names 'two', it must be one of one")
+
+
+def test_variables_of_the_site_take_precedence(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("h100", environment={"UCX_TLS": "rc,ud,self,rocm_copy", "NCCL_DEBUG": "WARN"})
+    (spec, _decode) = specs(files(found)["h100/vllm.yml"])
+    assert environment(spec)["UCX_TLS"] == "rc,ud,self,rocm_copy"
+    names = [entry["name"] for entry in spec["containers"][0]["env"]]
+    assert len(names) == len(set(names))
+
+
+def test_without_gpus_there_is_one_process(made: Callable[..., dict[str, Any]]) -> None:
+    for spec in specs(files(made("lab", gpus=0))["lab/vllm.yml"]):
+        (container,) = spec["containers"]
+        assert "limits" not in container["resources"]
+        assert "--tensor-parallel-size=1" in container["command"]
+
+
+def test_without_an_image_there_is_no_nccl_test(made: Callable[..., dict[str, Any]]) -> None:
+    assert "h100/nccl-test.yml" not in files(made("h100", images={**IMAGES, "nccl_tests": ""}))
+
+
+def test_what_is_added_to_a_pod(made: Callable[..., dict[str, Any]]) -> None:
+    adds = made("h100", "v100")["adds"]
+    assert list(adds["v100"]) == ["rdma/rdma_v100"]
+    assert set(adds["v100"]["rdma/rdma_v100"]) == {"annotations", "pod", "container"}
+    assert all(request["pod"]["resourceClaims"] for request in adds["h100"].values())
+
+
+def test_a_pod_that_gets_the_nics_beside_its_gpus_has_one(made: Callable[..., dict[str, Any]]) -> None:
+    for spec in specs(files(made("a100", gpus=0, gpu_resource="example.org/gpu"))["a100/vllm.yml"]):
+        (container,) = spec["containers"]
+        assert container["resources"]["limits"] == {"rdma.io/hca": "1", "nvidia.com/gpu": "1"}
+        assert "securityContext" not in container
+        assert "--tensor-parallel-size=1" in container["command"]
+
+
+def test_volcano_schedules_what_it_can(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("h100", "lab", "v100")
+    jobs = {path.split("/")[0]: items[0]["spec"] for path, items in files(found).items() if "volcano" in path}
+    schedulers = {group: job["schedulerName"] for group, job in jobs.items()}
+    assert schedulers == {"h100": "default-scheduler", "lab": "volcano", "v100": "volcano"}
+    texts = {entry["path"]: entry["content"] for entry in found["examples"]}
+    assert {group: "volcano#5119" in texts[f"{group}/volcano.yml"] for group in jobs} == {
+        "h100": True,
+        "lab": False,
+        "v100": False,
+    }
+    master, worker = (task["template"]["spec"] for task in jobs["lab"]["tasks"])
+    assert master["resourceClaims"][0]["resourceClaimName"].startswith("rdma-prefill")
+    assert worker["resourceClaims"][0]["resourceClaimName"].startswith("rdma-decode")
+    assert [task["replicas"] for task in jobs["lab"]["tasks"]] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["h100", "h200"], []),
+        (
+            ["h100_a", "h100-a"],
+            ["h100-a: rdma_group is 'h100-a', whose files or objects would be named like those of h100_a: rename one"],
+        ),
+        (["../../etc"], ["../../etc: rdma_group is '../../etc', which cannot be part of a DaemonSet's name"]),
+        (["H100 SXM"], ["H100 SXM: rdma_group is 'H100 SXM', which cannot be part of a DaemonSet's name"]),
+        (["8gpu", "8" * 42], []),
+        (
+            ["8gpu", "g-8gpu"],
+            ["g-8gpu: rdma_group is 'g-8gpu', whose files or objects would be named like those of 8gpu"],
+        ),
+        (["a" * 42], []),
+        (["a" * 43], [f"{'a' * 43}: rdma_group is '{'a' * 43}', which cannot be part"]),
+    ],
+)
+def test_names_of_groups_are_names_of_files_and_objects(names: list[str], said: list[str]) -> None:
+    """Whatever the strategy of each of them thinks of its name."""
+    spec = {"devices": {"requests": [{"name": kind, "exactly": {"count": 1}} for kind in ("gpu", "nic")]}}
+    request = PodRequest("pair", {}, template="pair", entry="pair")
+    claims = {("template", "pair"): ("pair-1", ["llm"], spec)}
+    asks = {name: [request] for name in names}
+    found = examples.workloads(asks, claims, Settings(IMAGES, "model", "llm"), SCRIPT, {})
+    assert [one.startswith(start) for one, start in zip(found.problems, said)] == [True] * len(said)
+    assert len(found.problems) == len(said)
+    paths = [one.path for one in found.examples]
+    assert len(set(paths)) == len(paths)
+    every = [item["metadata"]["name"] for one in found.examples for item in one.objects]
+    assert all(is_label(name) for name in every)
+    # Without RelaxedServiceNameValidation (1.34), Kubernetes refuses Services whose names begin with a digit.
+    assert all(name[0].isalpha() for name in every)
+    # What the webhooks of LWS 0.9 take, with room for the names and labels of what its controllers make.
+    longest = {"LeaderWorkerSet": 50, "DisaggregatedSet": 31}
+    made_of = [(item["kind"], item["metadata"]["name"]) for one in found.examples for item in one.objects]
+    assert [name for kind, name in made_of if len(name) > longest.get(kind, 63)] == []
