@@ -27,8 +27,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # standard input a byte at a time. A node's environment has no such variable.
 unexport PYTHONUNBUFFERED
 
-.PHONY: help demo test report format control-plane operators lab cluster plugins images lab-down bench-facts \
-  bench-prepare bench-cluster bench-inject mutants coverage tarball installed clean
+.PHONY: help demo test report format control-plane operators lab cluster plugins images lab-down same \
+  bench-facts bench-prepare bench-cluster bench-inject mutants coverage tarball installed clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,10 @@ lab: $(VENV)/dev $(COLLECTION) ## run the playbooks on QEMU guests with real ker
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \
 	  { [ ! -e $(RECORD) ] || python tests/lab/failed.py $(RECORD); exit 1; }
 
+# Hours on a busy machine the first time, which is why neither `make test` nor CI runs it: select with OPTIONS.
+same: $(VENV)/dev $(COLLECTION) ## prove that manifests, files on nodes and objects are those of a commit (needs Go); BASE=, OPTIONS='--part nodes --scenario dra'
+	@python tests/same/same.py $(if $(BASE),--base '$(BASE)') $(OPTIONS)
+
 # Half an hour and more in emulated guests, which is why CI does not run it.
 cluster: $(VENV)/dev $(COLLECTION) ## test claims and pods on QEMU guests that are nodes of a real cluster (needs root, Go)
 	@rm -f build/cluster/record.jsonl; ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s cluster || \
@@ -106,8 +110,8 @@ bench-facts: $(VENV)/dev $(COLLECTION) ## compare the time of rdma_facts with pi
 bench-prepare: $(VENV)/dev $(COLLECTION) ## compare the time of a second prepare with ping and community modules (needs root)
 	@python tests/bench/prepare.py
 
-bench-cluster: $(VENV)/dev $(COLLECTION) ## compare applyset with kubectl and kubernetes.core on a real API server
-	@python tests/bench/cluster.py
+bench-cluster: $(VENV)/dev $(COLLECTION) ## compare applyset with kubectl and kubernetes.core on a real API server; BASE=<commit> provision with that commit's instead
+	@$(if $(BASE),python tests/bench/provision.py --base '$(BASE)' $(OPTIONS),python tests/bench/cluster.py $(OPTIONS))
 
 bench-inject: $(VENV)/dev $(COLLECTION) ## measure the time that inject's NRI plugin adds to CreateContainer, and its memory (needs Go)
 	@python tests/bench/inject.py
