@@ -278,5 +278,5 @@ def state_of_manifests(fleet: Fleet) -> ClusterState:
         path = os.path.join(directory, strategy.manifests.objects)
         if strategy.driver and os.path.isfile(path):
             with open(path, encoding="utf-8") as file:
-                found += [item for item in yaml.safe_load_all(file) if item and item["kind"] == "DaemonSet"]
+                found += [item for item in yaml.safe_load_all(file) if item and item.get("kind") == "DaemonSet"]
     return ClusterState(daemon_sets=found)

@@ -275,6 +275,24 @@ def test_without_a_cluster_manifests_are_written(facts_of: Facts, tmp_path: Path
     assert [item["metadata"]["name"] for item in yaml.safe_load_all(labels)] == ["n1"]
 
 
+def test_manifests_of_an_earlier_run_say_which_nics_a_driver_leaves_out(facts_of: Facts, tmp_path: Path) -> None:
+    """There is no cluster to ask. A node without facts keeps what it needs itself, and gets no label."""
+    facts = {name: {"ansible_facts": {"rdma": facts_of(name)}} for name in ("a100-01", "v100-01")}
+    play = {"rdma_cluster": "none", "rdma_manifests": str(tmp_path)}
+
+    def provisioned(**hosts: dict[str, Any]) -> tuple[list[str], str]:
+        plan = acted(plan_action, Modules({}), task_vars(False, play, **hosts))
+        assert plan["problems"] == []
+        acted(apply_action, Modules({}), task_vars(False, play, **hosts), plan=plan["path"])
+        Path(plan["path"]).unlink()
+        labels = yaml.safe_load_all((tmp_path / "node-labels.yml").read_text())
+        return [item["metadata"]["name"] for item in labels], (tmp_path / "10-driver.yml").read_text()
+
+    both = provisioned(n1=facts["a100-01"], n2=facts["v100-01"])
+    assert both[0] == ["n1", "n2"]
+    assert provisioned(n1={}, n2=facts["v100-01"]) == (["n2"], both[1])
+
+
 def test_problems_leave_no_plan(facts_of: Facts) -> None:
     own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
     served = {**ANSWER, "nodes": {"n1": {"zerocopy.rdma/group": "ib"}}}

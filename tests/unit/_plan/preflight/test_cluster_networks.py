@@ -41,6 +41,12 @@ class Answers(Client):
         if ranges is not None:
             self._answers["/apis/networking.k8s.io/v1/servicecidrs"] = {"items": [{"spec": {"cidrs": ranges}}]}
 
+    def all(self, call: Any, items: Any) -> List[Any]:
+        return [call(item) for item in items]
+
+    def find(self, path: str) -> Optional[Dict[str, Any]]:
+        return self._answers.get(path)
+
     def get(self, path: str, query: Optional[Query] = None, accept: str = "") -> Dict[str, Any]:
         path += f"?{urlencode(query)}" if query else ""
         if path not in self._answers:
@@ -220,9 +226,24 @@ def test_the_daemon_sets_of_a_set() -> None:
     meta = {"name": "dranet-h100", "namespace": "rdma", "labels": {"applyset.kubernetes.io/part-of": driver.id}}
     spec = {"template": {"spec": {"nodeSelector": {"example.org/group": "h100"}}}}
     sets = [{"metadata": {**meta, "uid": "1"}, "spec": spec, "status": {}}]
-    query = urlencode({"labelSelector": f"applyset.kubernetes.io/part-of={driver.id}"})
+    query = urlencode({"labelSelector": f"applyset.kubernetes.io/part-of in ({driver.id})"})
     client._answers[f"/apis/apps/v1/daemonsets?{query}"] = {"items": sets}
     told = {"name": "dranet-h100", "namespace": "rdma", "set": driver.id}
     expected = [{"kind": "DaemonSet", "metadata": told, "spec": spec}]
     assert cluster.info(client, False, [driver])["daemon_sets"] == expected
     assert cluster.info(client, False)["daemon_sets"] == []
+
+
+def test_what_the_cluster_has_of_ours() -> None:
+    """By which the plan leaves out what there is nothing to remove of."""
+    counted = {"metadata": {"name": "n2", "annotations": {"zerocopy.rdma/counters": "{}"}}, "spec": {}}
+    gone = {"capacity": {"cpu": "64", "rdma/hca": "0"}, "allocatable": {"cpu": "64", "rdma/gone": "0"}}
+    client: Any = Answers([{**node("n1"), "status": gone}, counted])
+    driver, claims = Parent("zerocopy-rdma-driver", "kube-system"), Parent("zerocopy-rdma-claims", "rdma")
+    query = urlencode({"labelSelector": f"{PART_OF} in ({driver.id},{claims.id})"})
+    client._answers[f"/apis/apps/v1/daemonsets?{query}"] = {"items": []}
+    client._answers[claims.path] = {"metadata": {}}
+    found = cluster.info(client, False, [driver, claims])
+    assert found["parents"] == [{"name": "zerocopy-rdma-claims", "namespace": "rdma"}]
+    assert found["extended_resources"] == {"n1": ["rdma/hca", "rdma/gone"], "n2": []}
+    assert found["counted"] == ["n2"]
