@@ -170,20 +170,22 @@ ALLOWED = {
     # Variables for claims, which pods of device plugins do not use, and which the benchmark of templates is about.
     "plugins/module_utils/_strategies/device_plugin/groups.py": {"rdma_claims"},
     "plugins/filter/benchmark_document.py": {"rdma_claims"},
+    "roles/rdma_audit/tasks/main.yml": {"rdma_claims"},
+    # NICs that no pod may have, whatever its strategy, are named by a variable of the driver.
+    "plugins/module_utils/_strategies/base/exclusions.py": {"rdma_driver"},
     # The Network Operator's policy for the driver is that of the plugin, and a chart is named after its operator.
     "roles/rdma_ofed/tasks/objects.yml": {"shared_device"},
     "plugins/module_utils/_inventory/operator_rules.py": {"sriov"},
     # Arguments and fields that say whether a cluster serves DRA.
     "plugins/modules/cluster_info.py": {"dra"},
     "plugins/plugin_utils/_cluster_plan.py": {"dra"},
-    "plugins/module_utils/_plan/migrate/report.py": {"dra"},
-    "plugins/module_utils/_plan/migrate/saved.py": {"dra"},
+    "plugins/module_utils/_migrate/audit/document.py": {"dra"},
     # The default.
     "plugins/module_utils/_inventory/variables.py": {"dra"},
     # Concerns of a node, as above.
     "plugins/plugin_utils/_node_parts.py": {"inject"},
     "plugins/modules/node.py": {"inject"},
-    "plugins/module_utils/_prepare/node.py": {"inject"},
+    "plugins/module_utils/_prepare/concerns.py": {"inject"},
     "plugins/module_utils/_prove/host/drift.py": {"inject"},
     "plugins/module_utils/_prove/report/drift.py": {"inject"},
 }

@@ -243,4 +243,4 @@ def test_the_program_is_the_same_for_the_same_sources_and_has_all_it_imports() -
     names: Dict[str, str] = zipapp.sources()
     assert "_strategies.inject.daemon.main" in names
     # No Ansible, and nothing of the rooms that come after.
-    assert {name.split(".")[0] for name in names} == {"_inject", "_discover", "_facts", "_values"}
+    assert {name.split(".")[0] for name in names} == {"_strategies", "_discover", "_facts", "_values"}
