@@ -12,7 +12,7 @@ with those of others, pods are looked for that hold what is to go.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence, Set
+from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import steps as plan_steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
@@ -46,14 +46,12 @@ def carry_out(client: Client, steps: Sequence[AnyStep], check: bool, diff: bool)
     """Do these steps in their order and return the module's result. Raises ClusterError.
 
     Claims are planned for drivers as they are. If a step of the drivers changes something, the result is ``late`` and
-    no step of the claims is done: they have to be planned again, when the drivers have published what they find then.
+    no claim is applied: they have to be planned again, when the drivers have published what they find then.
     """
     run = _Run(client, check, diff)
     for step in steps:
         run.prepare(step)
     for step in steps:
-        if step.part == plan_steps.CLAIMS and run.late:
-            break
         run.do(step)
     return run.result()
 
@@ -63,12 +61,13 @@ class _Run:
         self._client, self._check, self._diff = client, check, diff
         self._sets: Dict[int, Convergence] = {}
         self._done: List[Dict[str, Any]] = []
+        self._applied: Set[Tuple[str, str]] = set()
         self._labelled: Set[str] = set()
         self._broken: Dict[str, str] = {}
         self._missing: List[str] = []
         self._unready: Dict[str, List[str]] = {}
         self._warnings: List[str] = []
-        self.late = False
+        self._drivers_changed = self.late = False
 
     def prepare(self, step: AnyStep) -> None:
         """Find out whether a step can be done. Raises ClusterError."""
@@ -88,12 +87,15 @@ class _Run:
 
     def do(self, step: AnyStep) -> None:
         """Do a step, after all have been prepared. Raises ClusterError."""
+        if self._drivers_changed and step.part == plan_steps.CLAIMS and isinstance(step, ObjectsStep) and step.objects:
+            self.late = True
+            return
         done = self._result_of(step)
         if done is None:
             return
         self._warnings += done.pop("warnings", [])
         self._done.append({"title": step.title, "part": step.part, **done})
-        self.late |= bool(done["changed"]) and step.part == plan_steps.DRIVER and not self._check
+        self._drivers_changed |= bool(done["changed"]) and step.part == plan_steps.DRIVER and not self._check
 
     def _result_of(self, step: AnyStep) -> Any:
         if isinstance(step, HeldCheck) or (self._check and getattr(step, "first", False)):
@@ -132,6 +134,7 @@ class _Run:
         prepared = self._sets.get(id(step))
         if prepared is None or prepared.rejected or self._stale(step) or self._emptied(step, prepared):
             prepared = Convergence(self._client, self._request(step))
+        self._applied.add((step.namespace, step.name))
         done = prepared.finish()
         for node, lines in done.pop("unready").items():
             self._unready.setdefault(node, []).extend(lines)
@@ -139,7 +142,7 @@ class _Run:
 
     def _stale(self, step: ObjectsStep) -> bool:
         """Whether a step before has applied the same set."""
-        return any(done.get("set") == step.name for done in self._done)
+        return (step.namespace, step.name) in self._applied
 
     def _emptied(self, step: ObjectsStep, prepared: Convergence) -> bool:
         """Whether address pools were removed that would hold a definition which is to go."""

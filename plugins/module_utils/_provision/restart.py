@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import RestartStep
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import ready
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.daemon_sets import ready
 
 _WAIT_SECONDS = 120
 

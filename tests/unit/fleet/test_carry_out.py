@@ -175,6 +175,13 @@ def test_claims_are_left_until_changed_drivers_publish(
     assert found["changed"] == bool(differing or labels)
 
 
+def test_claims_that_nothing_wants_any_more_go_whatever_the_drivers_do(sets: Sets, server: Server) -> None:
+    sets.differing = {"driver"}
+    found = carried(server, OBJECTS, ObjectsStep("Claims", CLAIMS, "claims", "kube-system"))
+    assert found["late"] is False
+    assert [done["title"] for done in found["steps"]] == ["Apply", "Claims"]
+
+
 def test_objects_that_admission_rejects_are_tried_again_after_the_labels(sets: Sets, server: Server) -> None:
     sets.rejected = {"driver"}
     carried(server, LABELS, OBJECTS)

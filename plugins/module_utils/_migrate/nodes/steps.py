@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import co
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import ready
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.daemon_sets import ready
 
 
 def _of(pod: Object, labels: Sequence[str]) -> bool:

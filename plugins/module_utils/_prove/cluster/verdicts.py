@@ -12,8 +12,8 @@ from typing import Any, Collection, Iterator, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster.resources import no_node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.daemon_sets import ready
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import pod_trouble
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.daemon_sets import ready
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import pod_trouble
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 

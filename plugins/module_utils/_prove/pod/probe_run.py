@@ -44,8 +44,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.extended_
     requested,
     unfinished,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import gone, pod_trouble, until
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until as until_slices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import gone, pod_trouble, until
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 
 # Driver, pool and name of a device.

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import daemon_sets, wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
@@ -45,6 +44,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.write import write
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import daemon_sets, wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # Of runs that begin at the same moment one gets through at each attempt.

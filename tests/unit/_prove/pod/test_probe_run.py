@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe as probes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe_run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import PodProbe, PodProbeResult, Recipe
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import wait as slices_wait
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock
 

@@ -9,13 +9,13 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import daemon_sets
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import ObjectKey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import converge as applyset
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import ApplysetRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import daemon_sets
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.object_store import Store
 

@@ -10,13 +10,18 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, ObjectKey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import Readiness, pod_trouble, state, until
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import wait
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import (
+    Readiness,
+    pod_trouble,
+    state,
+    until,
+)
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Server, status
 
 READY = Readiness(True, "ready")

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import METADATA_LIST, Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.wait import (
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import (
     NODE_POLICY,
     pod_trouble,
     pods_of,

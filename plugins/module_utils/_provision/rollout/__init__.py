@@ -1,0 +1,10 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Whether objects do their work: ``wait`` watches until they do or are gone, ``daemon_sets`` says on which nodes not.
+
+It may import ``_provision.api``.
+"""
