@@ -35,8 +35,7 @@ options:
         there yet.
       - The device plugin of a node without facts keeps its configuration. If the configuration of its group would
         change, the other nodes get one of their own. The same holds for an operator's policies in O(objects).
-      - The DRA driver of a group with such a node goes on excluding every NIC that it excludes now, as with the filter
-        P(zerocopy.rdma.driver#filter).
+      - The DRA driver of a group with such a node goes on excluding every NIC that it excludes now.
     type: list
     elements: dict
 """
