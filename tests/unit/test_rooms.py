@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -159,6 +160,36 @@ def test_no_packages_import_each_other_in_a_circle():
     }
 
     assert circles == set()
+
+
+def _folders() -> list[Path]:
+    return sorted({SOURCES[name].parent for name in LIBRARY_MODULES} - {LIBRARY})
+
+
+def _docstring(folder: Path) -> str:
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("folder", _folders(), ids=lambda folder: str(folder.relative_to(LIBRARY)))
+def test_the_docstring_of_a_package_lists_its_files_and_then_what_it_may_import(folder):
+    _purpose, _order, rest = _docstring(folder).partition("reading order")
+    files, *imports = re.split("may import|imports no other room", rest, flags=re.IGNORECASE)
+    packages = {path.parent.name for path in folder.glob("*/__init__.py")}
+
+    assert set(re.findall(r"`(\w+)(?:\.py)?`", files)) == {path.stem for path in folder.glob("[!_]*.py")} | packages
+    assert imports
+
+
+def test_docstrings_of_packages_name_rooms_that_exist():
+    lost = {
+        f"{folder.relative_to(LIBRARY)}: {named}"
+        for folder in _folders()
+        for named in re.findall(r"`(_[\w.]+)`", _docstring(folder))
+        if not (LIBRARY / named.replace(".", "/")).exists()
+    }
+
+    assert lost == set()
 
 
 def test_a_strategy_knows_no_other():

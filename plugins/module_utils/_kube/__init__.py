@@ -11,9 +11,10 @@ In reading order:
 * ``unstructured.py``: fields of objects that may have any form.
 * ``workloads.py``: which kinds have pod templates, and where.
 * ``extended_resources.py``: which extended resources are RDMA or GPUs, by their names.
+* ``manifests.py``: what objects of drivers and plugins have in common.
 * ``node_annotation.py``, ``counters.py``: what we write to annotations of nodes.
 * ``kueue.py``: which DeviceClasses Kueue knows.
 * ``yaml_values.py``, ``yaml_text.py``: manifests as kubectl reads them, and changes in their text.
 
-Imports from ``_values`` only.
+It may import ``_values`` only.
 """

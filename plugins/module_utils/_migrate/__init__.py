@@ -16,6 +16,6 @@ In reading order:
 * ``manifests``: rewrites manifest files, and reverts that.
 * ``nodes``: moves nodes to the strategy that they have in the inventory.
 
-The three packages import from these files and not from each other. All may import from every other room; none of them
+The three packages import from these files and not from each other. All may import from every other room, none of which
 imports from here.
 """

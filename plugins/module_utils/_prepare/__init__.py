@@ -9,9 +9,9 @@
 ``node`` and ``ledger`` are below the others, each of which is a concern. Its ``converge`` compares and changes by the
 same list of changes, so check mode, ``diff``, ``changed`` and drift agree.
 
-Files in reading order: ``node`` (files and tools of a node), ``ledger`` (what was changed, and its originals),
-``kernel``, ``links``, ``runtime`` (the container runtime, and images), ``daemons``, ``drift`` (all concerns compared),
-``module`` (the common end of the modules).
+Files in reading order: ``concerns`` (all of them, compared or changed), ``node`` (files and tools of a node),
+``ledger`` (what was changed, and its originals), ``kernel``, ``links``, ``runtime`` (the container runtime, and
+images), ``daemons``, ``module`` (the common end of the modules).
 
 May import rooms before it. Concerns import ``node`` and ``ledger``, and not each other; Ansible is in ``module`` only.
 """

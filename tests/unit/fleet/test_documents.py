@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What README and CONTRIBUTING list, held against what there is."""
+"""What documents list and link, held against what there is."""
 
 from __future__ import annotations
 
@@ -73,3 +73,19 @@ def test_every_target_that_contributing_names_is_one_of_make() -> None:
     makefile = (CHECKOUT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)", CONTRIBUTING + README)) <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in stems("docs/*.md"))])
+def test_what_a_page_links_exists(page: str) -> None:
+    text = (CHECKOUT / page).read_text("utf-8")
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link}
+    assert {link for link in links if not ((CHECKOUT / page).parent / link).exists()} == set()
+
+
+def test_the_files_that_the_architecture_names_exist() -> None:
+    """In diagrams, the end of a path stands for the file."""
+    text = (CHECKOUT / "docs/architecture.md").read_text("utf-8")
+    every = [path for top in ("plugins", "roles", "playbooks", "tests") for path in (CHECKOUT / top).rglob("*.*")]
+    named = set(re.findall(r"[\w/]+\.(?:py|yml)\b", re.sub(r"\]\([^)]*\)", "", text)))
+    assert {name for name in named if not any(path.as_posix().endswith(f"/{name}") for path in every)} == set()
+    assert len(named) > 20

@@ -11,6 +11,8 @@ In reading order:
 * ``use.py``: what a node is at the moment: labels, cordon, resources, and the pods that use its NICs.
 * ``moves.py``: which nodes move in which wave, and what is in the way.
 * ``look.py``: reads nodes from the API server. ``drain.py``: ends the pods that use NICs. ``steps.py``: the steps of a
-  move, as module ``node_move`` does them.
+  move.
 * ``ofed_rollout.py``: the same for the OFED driver of an operator.
+
+It may import :mod:`_migrate` and what that may.
 """

@@ -9,5 +9,5 @@
 Files in reading order: ``daemon`` (what one is), ``inject`` (the daemon of the strategy ``inject``), ``converge``
 (installs, changes and removes one), ``service`` (the running one).
 
-May import ``_discover``, ``_inject``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``.
+May import ``_discover``, ``_strategies.inject.daemon``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``.
 """

@@ -9,5 +9,5 @@
 Files in reading order: ``plan`` (which pairs), ``log`` (what a pod writes), ``transport`` (whether the intended path
 was used), ``runs`` (from logs to runs), ``summary``, ``document``.
 
-May import ``_facts``, ``_plan``, ``_values``, ``document``, ``bandwidth`` and ``pod``.
+May import ``_facts``, ``_strategies``, ``_values``, ``document``, ``bandwidth`` and ``pod``.
 """

@@ -9,5 +9,5 @@
 Files in reading order: ``verdicts``, ``resources`` (extended resources, and owners of GPUs), ``ofed`` (why an operator
 holds back its pods).
 
-May import ``_plan``, ``_provision``, ``_values`` and ``document``.
+May import ``_kube``, ``_strategies``, ``_provision``, ``_values`` and ``document``.
 """

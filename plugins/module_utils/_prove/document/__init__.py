@@ -6,8 +6,8 @@
 
 """The documents of verify and of the benchmark, from which their JSON schemas are made.
 
-Files in reading order: ``verify`` (checks, measurements, the document), ``benchmark``, ``remedies`` (what a run of
-``site`` mends), ``schema``.
+Files in reading order: ``verify`` (checks, measurements, the document), ``benchmark``, ``remedies`` (which run of
+the site playbook mends what), ``schema``.
 
 May import ``_facts``.
 """

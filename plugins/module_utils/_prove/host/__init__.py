@@ -12,5 +12,5 @@ Files in reading order: ``evidence`` (what is known of a host), ``facts`` (verdi
 ``counters``, ``fleet`` (hosts together), ``fabric``, ``site_checks``, ``plan`` (what is tried), ``live`` (verdicts of
 it), ``ping``, ``arp``, ``iblinkinfo``, ``driver_watch``.
 
-May import ``_discover``, ``_facts``, ``_plan``, ``_prepare``, ``_values``, ``document`` and ``bandwidth``.
+May import rooms up to ``_prepare``, ``document`` and ``bandwidth``.
 """

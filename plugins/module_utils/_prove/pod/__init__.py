@@ -10,5 +10,5 @@ Files in reading order: ``plan`` (which pods), ``probe`` (one pod), ``probe_run`
 says), ``allocation`` (what it was given), ``verdicts``, ``netdevs``, ``bandwidth`` (between pods), ``nccl`` (logs of
 workloads), ``transfers``.
 
-May import ``_discover``, ``_facts``, ``_plan``, ``_provision``, ``_values``, ``document`` and ``bandwidth``.
+May import ``_discover``, ``_facts``, ``_strategies``, ``_provision``, ``_values``, ``document`` and ``bandwidth``.
 """

@@ -1,0 +1,13 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The API server, as everything in this room talks to it.
+
+In reading order: :mod:`module` (options and failures of the modules), :mod:`credentials` (which ones are used),
+:mod:`request` (the client), :mod:`errors`, :mod:`objects` (what identifies one), :mod:`discovery` (which kinds are
+served), :mod:`dra_version` (which version of resource.k8s.io). It may import kubernetes.core in :mod:`module`, and no
+other room.
+"""

@@ -7,6 +7,6 @@
 """The strategy ``dra``: DRANET hands out NICs, and pods claim them with their GPUs.
 
 In reading order: :mod:`strategy`, :mod:`slices` (devices that drivers publish), :mod:`driver` (DRANET itself),
-:mod:`scheduler` (how claims are allocated), :mod:`claims`, :mod:`expected_devices`. Each of these packages imports only
-those before it.
+:mod:`scheduler` (how claims are allocated), :mod:`claims`, :mod:`expected_devices`. Each of these packages may
+import those before it, :mod:`_strategies.base` and rooms below the strategies.
 """

@@ -6,6 +6,6 @@
 
 """The strategy ``inject``: an NRI plugin gives containers the NICs beside the GPUs that they have.
 
-In reading order: :mod:`strategy`, :mod:`hcas` (the plan), :mod:`daemon`. It may import
-:mod:`_strategies.device_plugin`, :mod:`_strategies.base` and rooms below the strategies.
+In reading order: :mod:`strategy`, :mod:`hcas` (the plan), :mod:`daemon_options` (what the daemon is told on a node),
+:mod:`daemon`. It may import :mod:`_strategies.device_plugin`, :mod:`_strategies.base` and rooms below the strategies.
 """

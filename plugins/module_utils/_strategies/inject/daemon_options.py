@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the daemon of the strategy ``inject`` shall be on a node, as ``_prepare/inject`` takes it."""
+"""What the daemon of the strategy ``inject`` shall be on a node, as ``_prepare/daemons/inject.py`` takes it."""
 
 from __future__ import annotations
 

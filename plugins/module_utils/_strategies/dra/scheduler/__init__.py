@@ -4,7 +4,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the scheduler makes of claims: :mod:`cel` (selectors), then :mod:`allocate`.
+"""What the scheduler makes of claims.
 
-It may import :mod:`_strategies.dra.slices` and what that may.
+In reading order: :mod:`cel` (selectors), :mod:`allocate`. It may import :mod:`_strategies.dra.slices` and what
+that may.
 """
