@@ -11,7 +11,7 @@ In reading order:
 * ``api``: one connection, and what is served there. ``cluster.py``: what the cluster has, before anything is planned.
 * ``slices``: what DRA drivers publish, awaited and compared with what facts predict.
 * ``carry_out.py``: does the steps of a plan in their order, each by one of the files below.
-* ``applyset``: a set of objects. ``daemon_sets.py``, ``wait.py``: whether its members work, or are gone.
+* ``applyset``: a set of objects. ``rollout``: whether its members work, or are gone.
 * ``nodes.py``: labels. ``counters.py``, ``extended_resources.py``: extended resources in the status of nodes.
 * ``object_fields.py``: fields of an object that is not ours alone. ``pools.py``: address pools that nobody uses.
 * ``restart.py``: pods of a driver that cannot wait for their next start.

@@ -4,7 +4,12 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether objects do their work: ``wait`` watches until they do or are gone, ``daemon_sets`` says on which nodes not.
+"""Whether objects do their work.
 
-It may import ``_provision.api``.
+In reading order:
+
+* ``wait.py``: watches objects until they work, or are gone.
+* ``daemon_sets.py``: on which nodes a DaemonSet does not work, and why.
+
+It may import :mod:`_provision.api`.
 """
