@@ -48,8 +48,27 @@ options:
         description: Name of the objects, in any namespace. If empty, all objects of the kind are listed.
         type: str
         default: ""
+  published:
+    description: >-
+      If set, what DRA drivers publish is returned in RV(published), as M(zerocopy.rdma.resource_slice_info) does.
+    type: dict
+    suboptions:
+      expected:
+        description: What the drivers should publish on each node, as P(zerocopy.rdma.expected_devices#filter) returns it.
+        type: dict
+        default: {}
+      wait:
+        description: Whether to wait until the drivers publish, not in check mode.
+        type: bool
+        default: false
+      wait_timeout:
+        description: Seconds without progress after which the wait ends. This is no error.
+        type: int
+        default: 120
   sets:
-    description: Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are returned in RV(daemon_sets).
+    description: >-
+      Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are returned in RV(daemon_sets). RV(parents) has those
+      that exist.
     type: list
     elements: dict
     default: []
@@ -137,6 +156,27 @@ nodes:
   returned: success
   type: dict
   sample: {h100-01: {zerocopy.rdma/group: h100}}
+parents:
+  description: Those of O(sets) that exist, with C(name) and C(namespace).
+  returned: success
+  type: list
+  elements: dict
+  sample: [{name: zerocopy-rdma-driver, namespace: kube-system}]
+extended_resources:
+  description: Names of the extended resources in the status of each node.
+  returned: success
+  type: dict
+  sample: {v100-01: [nvidia.com/gpu, rdma/rdma_v100]}
+counted:
+  description: Nodes to which M(zerocopy.rdma.node_extended_resources) has written resources that only count pods.
+  returned: success
+  type: list
+  elements: str
+  sample: [v100-01]
+published:
+  description: What DRA drivers publish, as M(zerocopy.rdma.resource_slice_info) returns it.
+  returned: with O(published)
+  type: dict
 """
 
 from typing import Any, Dict

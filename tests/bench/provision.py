@@ -296,7 +296,7 @@ def compare(trees: Mapping[str, Tree], fleet: Fleet, claims: int, rounds: int) -
             f" {one.processes['node']:6}   {runs}",
             flush=True,
         )
-    base, now = found
+    base, now = list(found)
     ratio = found[base]["median"] / found[now]["median"]
     print(f"{what:36} CPU of {base} / {now}: {ratio:.2f}", flush=True)
     return {"what": what, **found, "ratio": ratio}

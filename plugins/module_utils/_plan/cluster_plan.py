@@ -191,7 +191,7 @@ def _deployment(
             wait=found.wait,
             rejectable=strategy.rejectable,
             kept=strategy.kept,
-            pools=strategy.pools(values, removal=False),
+            pools=strategy.address_pools(values, removal=False),
         )
     leftovers = _left_behind(found.leaves, cluster)
     if leftovers:
@@ -312,7 +312,7 @@ def _removal(
                 each.namespace,
                 wait=True,
                 kept=strategy.kept,
-                pools=strategy.pools(values, removal=True) if part == DRIVER else "",
+                pools=strategy.address_pools(values, removal=True) if part == DRIVER else "",
             )
     if part == CLAIMS:
         return

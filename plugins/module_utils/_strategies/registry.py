@@ -148,7 +148,7 @@ def deployment_of(
 ) -> StrategyPlan:
     """The same of its driver or device plugin alone."""
     strategy = STRATEGIES[name]
-    return _with_leaves(strategy, strategy.deployment(hosts, cluster, known), hosts, known)
+    return _with_leaves(strategy, strategy.driver_plan(hosts, cluster, known), hosts, known)
 
 
 def _with_leaves(

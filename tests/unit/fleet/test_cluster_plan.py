@@ -70,7 +70,7 @@ def removal(hosts: list[InventoryHost], cluster: ClusterState, *only: str) -> cl
 
 
 def of_kind(steps: list[Step], kind: type[Step]) -> list[Any]:
-    return [step for step in steps if type(step) is kind]
+    return [step for step in steps if step.kind == kind.kind]
 
 
 @pytest.mark.parametrize("strategy", NEEDED)

@@ -276,7 +276,7 @@ class Strategy(ABC):
     ) -> StrategyPlan:
         """The answers for all hosts, those of other strategies included, which only lose its labels."""
 
-    def deployment(
+    def driver_plan(
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
     ) -> StrategyPlan:
         """What :meth:`plan` says of its driver or device plugin alone, without what pods claim."""
@@ -300,7 +300,7 @@ class Strategy(ABC):
         """Variables of the name and the namespace of its set of objects in a part of the run (:mod:`steps`)."""
         return [names for names in (self.claims_set if part == "claims" else self.driver_set,) if all(names)]
 
-    def pools(self, values: Mapping[str, Any], removal: bool) -> str:
+    def address_pools(self, values: Mapping[str, Any], removal: bool) -> str:
         """Namespace with address pools that go with its set of objects, empty for none; ``removal`` of all of it."""
         return ""
 

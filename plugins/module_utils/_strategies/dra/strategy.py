@@ -116,7 +116,7 @@ class Dra(Strategy):
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         of_driver, of_claims = driver(hosts, cluster, known), claims(hosts, cluster, known)
-        found = self._deployment(of_driver, hosts, known)
+        found = self._driver_plan(of_driver, hosts, known)
         found.unknown = list(dict.fromkeys(of_driver.unknown + of_claims.unknown))
         found.warnings = of_driver.warnings + of_claims.warnings
         found.problems = of_driver.problems + of_claims.problems
@@ -132,7 +132,7 @@ class Dra(Strategy):
         return found
 
     @staticmethod
-    def _deployment(
+    def _driver_plan(
         plan: deployment.DriverPlan, hosts: Sequence[InventoryHost], known: variables.Options
     ) -> StrategyPlan:
         return StrategyPlan(
@@ -148,10 +148,10 @@ class Dra(Strategy):
             unprepared=plan.unprepared,
         )
 
-    def deployment(
+    def driver_plan(
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
     ) -> StrategyPlan:
-        return self._deployment(driver(hosts, cluster, known), hosts, known)
+        return self._driver_plan(driver(hosts, cluster, known), hosts, known)
 
     def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
         return expected_devices.expected(served(NAME, hosts))

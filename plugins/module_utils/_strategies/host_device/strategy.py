@@ -148,7 +148,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
         # The SR-IOV operator has a CNI plugin of its own.
         return bool(values[programs.PROVIDER] != sriov_operator.SRIOV_OPERATOR)
 
-    def pools(self, values: Mapping[str, Any], removal: bool) -> str:
+    def address_pools(self, values: Mapping[str, Any], removal: bool) -> str:
         # With a whereabouts of the site, the pools may be those of others.
         return str(values[pools.NAMESPACE]) if removal or values[programs.PREFIX + "whereabouts_deploy"] else ""
 
