@@ -54,7 +54,8 @@ options:
     type: dict
     suboptions:
       expected:
-        description: What the drivers should publish on each node, as P(zerocopy.rdma.expected_devices#filter) returns it.
+        description: >-
+          What the drivers should publish on each node, as P(zerocopy.rdma.expected_devices#filter) returns it.
         type: dict
         default: {}
       wait:
@@ -67,8 +68,8 @@ options:
         default: 120
   sets:
     description: >-
-      Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are returned in RV(daemon_sets). RV(parents) has those
-      that exist.
+      Sets of objects (M(zerocopy.rdma.applyset)) whose DaemonSets are returned in RV(daemon_sets). RV(parents) has
+      those that exist.
     type: list
     elements: dict
     default: []
