@@ -448,8 +448,8 @@ def main() -> None:
         answer(module, lambda: concerns.compare(readers, module._diff))
     if len(readers) != 1:
         module.fail_json(msg=f"parts: one is changed in a call, but there are {len(readers)}")
-    (concern,) = readers
-    answer(module, lambda: concerns.change(concern, readers[concern](), module.check_mode))
+    concern, reader = next(iter(readers.items()))
+    answer(module, lambda: concerns.change(concern, reader(), module.check_mode))
 
 
 if __name__ == "__main__":
