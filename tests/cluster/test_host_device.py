@@ -166,4 +166,4 @@ def test_verify_looks_at_programs_and_resources(cluster_set: ClusterSet, playboo
     assert verdicts(report, "cluster.plugin") == [
         ("", f"kube-system/{name}", "fail") for name in ("rdma-multus", "rdma-nics-v100", "rdma-whereabouts")
     ]
-    assert ("", "host_device", "pass") in verdicts(report, "cluster.objects")
+    assert ("", "zerocopy-rdma-host-device", "pass") in verdicts(report, "cluster.objects")
