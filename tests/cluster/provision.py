@@ -205,7 +205,8 @@ def _results(text: str) -> Results:
         for step in result.get("steps", []):
             found[step["title"]] = {"action": STEP, **step}
         diffs += result.get("diff", []) if "steps" in result else []
-    return {**found, DIFF: {"action": DIFF, "diff": diffs}}
+    # First: the last result is that of the last task.
+    return {DIFF: {"action": DIFF, "diff": diffs}, **found}
 
 
 @pytest.fixture(scope="session", name="nodes")
