@@ -378,7 +378,7 @@ def test_below_another_root_nothing_is_run(node: Node) -> None:
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        ({"digest": None}, "digest is missing: the action plugin of this module has to add it"),
+        ({"digest": None}, "digest is missing: the controller has to add it"),
         ({"digest": "0" * 64}, "program does not have the SHA-256 digest of the option digest"),
         ({"program": "%%"}, "program is not base64"),
         ({"memlock": "1G"}, "memlock is '1G', it must be unlimited or a number of bytes"),
