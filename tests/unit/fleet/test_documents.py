@@ -75,7 +75,9 @@ def test_every_target_that_contributing_names_is_one_of_make() -> None:
     assert set(re.findall(r"`make ([a-z-]+)", CONTRIBUTING + README)) <= targets
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in stems("docs/*.md"))])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in sorted(stems("docs/*.md")))]
+)
 def test_what_a_page_links_exists(page: str) -> None:
     text = (CHECKOUT / page).read_text("utf-8")
     links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link}
