@@ -128,7 +128,7 @@ def test_vfs_by_the_operator(
     _said, report = playbook.verified("--tags=cluster", groups=groups, **own)
     assert verdicts(report, "cluster.state") == [("lab-01", operator, "pass"), ("lab-02", operator, "fail")]
     assert ("lab-01", RESOURCE, "pass") in verdicts(report, "cluster.resources")
-    assert ("", "host_device", "pass") in verdicts(report, "cluster.objects")
+    assert ("", "zerocopy-rdma-host-device", "pass") in verdicts(report, "cluster.objects")
     assert ("", f"{operator}/sriov-network-config-daemon", "fail") in verdicts(report, "cluster.plugin")
 
 
