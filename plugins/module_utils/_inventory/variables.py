@@ -61,7 +61,6 @@ _TRUE, _FALSE = ("yes", "on", "true", "1", "y", "t", "1.0"), ("no", "off", "fals
 def results() -> Options:
     """Variables that one play of a run sets for a later one, and users don't. Some hold the whole fleet."""
     of_plays: Options = {
-        "rdma_cluster_answer": {"type": "raw"},
         SILENT: {"type": "bool"},
         "rdma_images": {"type": "raw"},
         "rdma_node_plan": {"type": "str"},
