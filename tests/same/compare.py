@@ -84,15 +84,18 @@ def _files(root: Path) -> dict[str, bytes]:
 
 
 def _difference(name: str, old: bytes | None, new: bytes | None) -> tuple[str, list[str]]:
-    """A text for people, and the lines that differ (none where they are not text)."""
+    """A text for people, and the lines that differ (none where they are not text).
+
+    Of a file that one tree alone has, the first is ``only in ...``: an empty one has no other.
+    """
     try:
         texts = [(one or b"").decode() for one in (old, new)]
     except UnicodeDecodeError:
         return f"binary, {len(old or b'')} and {len(new or b'')} bytes", []
-    state = "only in BASE\n" if new is None else "only in the working tree\n" if old is None else ""
+    state = ["only in BASE"] if new is None else ["only in the working tree"] if old is None else []
     before, after = (text.splitlines() for text in texts)
     lines = list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]
     shown = lines[:_LINES]
     if len(lines) > _LINES:
         shown.append(f"... {len(lines) - _LINES} more lines")
-    return state + "\n".join(shown), [line for line in lines if line.startswith(("+", "-"))]
+    return "\n".join([*state, *shown]), [*state, *(line for line in lines if line.startswith(("+", "-")))]
