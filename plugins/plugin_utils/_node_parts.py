@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.connection import ConnectionBase
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.concerns import CONCERNS
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _archive, _node, _node_plan, _plan_files, _program
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables
@@ -37,7 +38,8 @@ class NodeParts(_node.NodeAction):
                 plan = _node_plan.of_host(HostVariables(task_vars, self._loader), options["state"])
                 for warning in plan.warnings:
                     self._display.warning(f"{plan.host}: {warning}")
-            if plan.problem and options["parts"] != ["images"]:
+            # Where only links cannot be planned, the other parts are.
+            if plan.problem and (plan.node == NodeOptions() or "links" in (options["parts"] or CONCERNS)):
                 raise AnsibleActionFail(plan.problem)
             found = {name: value for name, value in vars(plan.node).items() if value is not None}
         parts = options["parts"]

@@ -148,11 +148,13 @@ def test_a_default_of_a_role_is_no_word_of_the_play() -> None:
 def test_a_host_that_cannot_be_planned_fails_alone(own: dict[str, Any], problem: str) -> None:
     plan = _node_plan.of_run(run_of({}, a={}, b={**own, **ARCHIVED}), RunPlan(), "present")
     assert problem in plan.hosts["b"].problem
-    assert plan.hosts["b"].node.kernel is None
     assert (plan.hosts["a"].problem, plan.hosts["a"].node.kernel is None) == ("", False)
-    # To put a host back takes no facts, and images do not depend on links.
-    if "rdma_links_subnet" in own:
-        assert plan.hosts["b"].node.images
+    node = plan.hosts["b"].node
+    if "rdma_links_subnet" not in own:
+        assert node == NodeOptions()
+    # Only links need facts, and to put a host back takes none.
+    else:
+        assert (node.links, node.kernel is None, node.images is None) == (None, False, False)
         assert _node_plan.of_run(run_of({}, b=own), RunPlan(), "absent").hosts["b"].problem == ""
 
 
