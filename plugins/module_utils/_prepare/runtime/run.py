@@ -38,6 +38,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.reg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import redact
 
+# For the NRI plugins that were connected before a restart.
+_RECONNECT_SECONDS = 30
+
 
 class RuntimeRun:
     """One module call; ``execute`` runs the node's tools."""
@@ -69,24 +72,23 @@ class RuntimeRun:
         for part in self._parts:
             outcome.facts.update(self._facts(plan, part))
         needed = self._files.live and self._restart_needed(plan, changes)
-        now = needed and self._request.restart
-        leaks = self._leaks(plan, outcome, now) if now or self._daemon else []
+        leaks = self._leaks(plan, outcome, needed) if needed or self._daemon else []
         if self._request.recover:
             outcome.changes += [Change("sandbox_record", str(leak), "left behind", "absent") for leak in leaks]
         elif leaks:
             outcome.facts["sandbox_records"] = [str(leak) for leak in leaks]
             outcome.warnings.append(records.danger(leaks))
-        if now:
+        if needed:
             outcome.changes.append(Change("service", self._layout.unit, "running", "restarted"))
-        outcome.facts.update(restarted=now, restart_pending=needed and not now)
+        outcome.facts.update(restarted=needed)
         if not self._request.check:
             self._apply(changes)
             if leaks and self._request.recover:
                 records.remove(self._layout, leaks, self._execute)
                 outcome.facts["sandbox_records_removed"] = [str(leak) for leak in leaks]
-            if now:
+            if needed:
                 self._restart(plan, outcome)
-            elif not needed:
+            else:
                 self._ledger.notes.pop("pending", None)
             self._remember(plan)
         return outcome
@@ -231,12 +233,12 @@ class RuntimeRun:
             raise HostError(f"{error}. {self._roll_back(plan)}") from error
         self._ledger.notes.pop("pending", None)
         self._ledger.save()
-        missing = self._service.await_plugins(plan.effective, before, self._request.await_plugins) if before else 0
+        missing = self._service.await_plugins(plan.effective, before, _RECONNECT_SECONDS) if before else 0
         outcome.facts["plugins_missing"] = missing
         if missing:
             outcome.warnings.append(
                 f"{missing} of the NRI plugins that were connected before the restart of {self._layout.unit} ({before})"
-                f" did not reconnect within {self._request.await_plugins:g} s; until then pods get no devices from them"
+                f" did not reconnect within {_RECONNECT_SECONDS} s; until then pods get no devices from them"
             )
 
     def _roll_back(self, plan: RuntimePlan) -> str:

@@ -40,7 +40,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 PREFIX = "rdma_driver_"
 ARCHIVE, IMAGE = "rdma_driver_archive", "rdma_driver_image"
 IMAGES = ImageVariables(IMAGE, versions.DRANET_VERSION, "rdma_driver_digest", ARCHIVE)
-GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
+KUBELET_ROOT = "rdma_driver_kubelet_root"
 NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
 GPU_DEPLOY = "rdma_driver_gpu_deploy"
 # Variables with one value for the whole fleet, and those that are so where the collection deploys the GPUs' driver.
@@ -124,16 +124,10 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
     """The driver of a group, which leaves out what is ``kept`` in any case. Raises PlanError."""
     values = group.values
     version = values[versions.DRANET_VERSION]
-    known_gates = versions.feature_gates(versions.dranet(version))
+    # Before anything that depends on the version, such as the digest.
+    versions.dranet(version)
     left_out = _left_out(group, kept)
     manifests.check_share("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"])
-    for gate, on in values[GATES].items():
-        if not isinstance(on, bool):
-            raise PlanError(wrong(f"{GATES}.{gate}", on, "it must be true or false"))
-        if known_gates is not None and gate not in known_gates:
-            right = f"which DRANET {version} does not know, and it exits on an unknown one: it must be one of"
-            right += f" {', '.join(known_gates)}"
-            raise PlanError(Problem(GATES, f"has the key {gate!r}, {right}"))
     _poll_intervals(values)
     return Driver(
         group=group.label,
@@ -144,7 +138,6 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
         kubelet_root=checked(KUBELET_ROOT, values[KUBELET_ROOT], directory.below_root),
         poll_min_interval=values["rdma_driver_poll_min_interval"],
         poll_max_interval=values["rdma_driver_poll_max_interval"],
-        feature_gates=values[GATES],
         more_arguments=drivers_objects.checked_arguments(values[drivers_objects.ARGUMENTS], version),
         pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
         max_unavailable=values["rdma_driver_max_unavailable"],

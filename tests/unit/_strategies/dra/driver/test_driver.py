@@ -99,16 +99,10 @@ def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None
         ({"exclude": ["ens1np0"]}, "it must be a PCI address like 0000:1a:00.0"),
         ({"max_unavailable": "0"}, "it must be a number of nodes or a percentage, at least 1"),
         ({"max_unavailable": "120%"}, "it must be a number of nodes or a percentage, at least 1"),
-        ({"feature_gates": {"DRAListTypeAttributes": "on"}}, "it must be true or false"),
-        (
-            {"feature_gates": {"DRAListTypeAttributes": True}},
-            "which DRANET 1.4.0 does not know, and it exits on an unknown one",
-        ),
         (
             {"arguments": ["--vmodule=nri*=4", "--device-attach-timeout=0"]},
             "[1] is '--device-attach-timeout=0', but DRANET",
         ),
-        ({"arguments": ["--feature-gates=AllAlpha=true"]}, "but the role sets --feature-gates itself"),
         ({"arguments": ["--filter=true"]}, "but the role sets --filter itself"),
         ({"arguments": ["--bind-address=:9999"]}, "but the DaemonSet of the role needs the default of --bind-address"),
         ({"arguments": ["-filter=true"]}, "it must be --name=value in one line"),
@@ -172,9 +166,8 @@ def test_images_of_registries_that_are_written_in_other_ways() -> None:
         assert plan([("v100-01", "v100", {"rdma_driver_image": image})]).problems == []
 
 
-def test_gates_of_a_later_version_are_its_own_business() -> None:
-    values = {"dranet_version": "1.5.0", "digest": "", "feature_gates": {"DRAListTypeAttributes": True}}
-    own = {f"rdma_driver_{name}": value for name, value in values.items()}
+def test_feature_gates_are_arguments_of_the_site() -> None:
+    own = {"rdma_driver_arguments": ["--feature-gates=AllBeta=true"]}
     assert plan([("v100-01", "v100", own)]).problems == []
 
 
