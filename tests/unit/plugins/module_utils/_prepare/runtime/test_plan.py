@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.reg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.runtimes import SPEC, Containerd
 
-PARTS = {
+PARTS: Dict[str, Dict[str, Any]] = {
     "nri": {"request_timeout": "90s", "registration_timeout": "30s", "validator": "auto"},
     "memlock": {"limit": UNLIMITED, "handlers": []},
 }
