@@ -339,6 +339,10 @@ restarted:
   description: Whether the runtime was restarted or, in check mode, would be.
   returned: for C(runtime)
   type: bool
+restart_pending:
+  description: Whether a restart is needed but left to a later call.
+  returned: for C(runtime)
+  type: bool
 version:
   description: Name and version of the runtime, reported by its CRI after the restart.
   returned: for C(runtime), when restarted

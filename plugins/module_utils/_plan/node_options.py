@@ -66,7 +66,7 @@ def _links(values: Values, links: LinkPlan) -> PartOptions:
 def _runtime(values: Values) -> PartOptions:
     return {
         "root": values[_ROOT],
-        **_same(values, "rdma_runtime_", "validator", "memlock", "recover_sandboxes"),
+        **_same(values, "rdma_runtime_", "validator", "memlock", "restart", "recover_sandboxes"),
         "runtime": values["rdma_runtime_flavour"],
         "request_timeout": values["rdma_runtime_nri_request_timeout"],
         "registration_timeout": values["rdma_runtime_nri_registration_timeout"],

@@ -39,7 +39,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
     if not request.parts and not ledger.notes and not ledger.known:
         if not request.check:
             ledger.clear()
-        return RuntimeOutcome(facts={"restarted": False})
+        return RuntimeOutcome(facts={"restarted": False, "restart_pending": False})
     layout = detect(files, request.runtime)
     outcome = _settled(request, files, layout, ledger)
     if outcome is None:
@@ -70,7 +70,7 @@ def _settled(request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledge
             return None
         if socket and not unix_socket.listening(files, socket):
             return None
-    outcome = RuntimeOutcome(facts={"restarted": False}, warnings=list(last["warnings"]))
+    outcome = RuntimeOutcome(facts={"restarted": False, "restart_pending": False}, warnings=list(last["warnings"]))
     for part in request.parts:
         outcome.facts.update(last["facts"].get(part, {}))
     if files.live and not _clean(layout, outcome.facts.get("config_version")):

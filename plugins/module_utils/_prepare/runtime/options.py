@@ -28,6 +28,7 @@ class RuntimeRequest:
 
     parts: Dict[str, Dict[str, Any]]
     runtime: str = "auto"
+    restart: bool = True
     recover: bool = False
     check: bool = False
 
@@ -53,6 +54,7 @@ ARGUMENTS: Dict[str, Dict[str, Any]] = {
     "validator": {"type": "str", "choices": ["auto", "true", "false"], "default": "auto"},
     "memlock": {"type": "str", "default": "unlimited"},
     "memlock_handlers": {"type": "list", "elements": "str", "default": []},
+    "restart": {"type": "bool", "default": True},
     "recover_sandboxes": {"type": "bool", "default": False},
     "root": {"type": "path", "default": "/"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -67,6 +69,7 @@ def request(params: Dict[str, Any], check: bool) -> RuntimeRequest:
     return RuntimeRequest(
         parts=_parts(params) if params["state"] == "present" else {},
         runtime=params["runtime"],
+        restart=params["restart"],
         recover=params["recover_sandboxes"],
         check=check,
     )

@@ -72,23 +72,24 @@ class RuntimeRun:
         for part in self._parts:
             outcome.facts.update(self._facts(plan, part))
         needed = self._files.live and self._restart_needed(plan, changes)
-        leaks = self._leaks(plan, outcome, needed) if needed or self._daemon else []
+        now = needed and self._request.restart
+        leaks = self._leaks(plan, outcome, now) if now or self._daemon else []
         if self._request.recover:
             outcome.changes += [Change("sandbox_record", str(leak), "left behind", "absent") for leak in leaks]
         elif leaks:
             outcome.facts["sandbox_records"] = [str(leak) for leak in leaks]
             outcome.warnings.append(records.danger(leaks))
-        if needed:
+        if now:
             outcome.changes.append(Change("service", self._layout.unit, "running", "restarted"))
-        outcome.facts.update(restarted=needed)
+        outcome.facts.update(restarted=now, restart_pending=needed and not now)
         if not self._request.check:
             self._apply(changes)
             if leaks and self._request.recover:
                 records.remove(self._layout, leaks, self._execute)
                 outcome.facts["sandbox_records_removed"] = [str(leak) for leak in leaks]
-            if needed:
+            if now:
                 self._restart(plan, outcome)
-            else:
+            elif not needed:
                 self._ledger.notes.pop("pending", None)
             self._remember(plan)
         return outcome

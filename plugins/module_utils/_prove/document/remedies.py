@@ -35,6 +35,9 @@ WAYS: Dict[str, MendWay] = {
         {"rdma_runtime_recover_sandboxes": "true"},
     ),
     "runtime": MendWay("Configure the container runtime as planned.", "runtime"),
+    "restart": MendWay(
+        "Restart the container runtime (rdma_runtime_restart).", "runtime", {"rdma_runtime_restart": "true"}
+    ),
     "driver": MendWay("Deploy the driver as planned.", "driver", whole=True),
     "provision": MendWay("Apply the objects of the cluster again.", "provision", whole=True),
 }

@@ -122,6 +122,9 @@ def _runtime(node: HostEvidence, result: Map) -> Iterator[Check]:
         yield node.check("runtime", "fail", unit, text, "", "runtime", files=files)
     elif files:
         yield from _persistence(node, "runtime", result, unit)
+    if result.get("restart_pending") and service is None:
+        text = f"{unit} was configured, but not restarted since"
+        yield node.check("runtime", "fail", unit, text, "", "restart")
     records = result.get("sandbox_records") or []
     if records:
         text = f"{unit} will fail at its next start, or at a reboot: failed attaches left {joined(records, _SHOWN)}"

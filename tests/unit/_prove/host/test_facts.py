@@ -348,6 +348,13 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
     ),
     (
         "runtime",
+        {"changes": [], "restart_pending": True},
+        "host.runtime",
+        "fail",
+        "configured, but not restarted since",
+    ),
+    (
+        "runtime",
         {"changes": [], "running_pods_keep_old_limit": 2},
         "host.memlock",
         "warn",

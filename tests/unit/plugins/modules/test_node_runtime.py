@@ -18,7 +18,7 @@ def test_an_image(run_part: Run, tmp_path: Path) -> None:
     predicted = run_part("runtime", root=root, _ansible_check_mode=True)
     done = run_part("runtime", root=root)
     assert done == predicted
-    assert (done["changed"], done["restarted"]) == (True, False)
+    assert (done["changed"], done["restarted"], done["restart_pending"]) == (True, False, False)
     assert (done["runtime"], done["unit"], done["config_version"]) == ("containerd", "containerd.service", 2)
     assert (done["nri"]["enabled"], done["handlers"]) == (True, ["runc"])
     assert run_part("runtime", root=root)["changed"] is False

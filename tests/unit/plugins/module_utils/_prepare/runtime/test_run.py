@@ -174,20 +174,9 @@ def test_notes_of_another_form_are_refused(node: Node) -> None:
         call(node)
 
 
-def killed_before_the_restart(node: Node) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run.RuntimeRun, "_restart", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            call(node, memlock="")
-    assert (node.restarts, "pending" in notes(node)) == ([], True)
-
-
-def interrupted(*_arguments: Any) -> None:
-    raise KeyboardInterrupt
-
-
 def test_a_restart_that_was_left_to_a_later_call(node: Node) -> None:
-    killed_before_the_restart(node)
+    first = call(node, memlock="", restart=False)
+    assert (first.facts["restart_pending"], node.restarts) == (True, [])
     assert call(node).facts["restarted"] is True
     assert len(node.restarts) == 1
     assert "pending" not in notes(node)
@@ -218,7 +207,7 @@ def test_a_restart_that_fails_puts_back_what_ran_before(node: Node) -> None:
 
 
 def test_all_since_the_last_good_restart_is_put_back(node: Node) -> None:
-    killed_before_the_restart(node)
+    call(node, memlock="", restart=False)
     node.fails = [HostError("no")]
     with pytest.raises(HostError, match=r"no\. The previous files were restored"):
         call(node)
