@@ -26,6 +26,7 @@ Given = TypeVar("Given")
 
 _PREFIXES = (
     plan_variables.STRATEGY,
+    *plan_variables.OF_ROLES,
     "rdma_links_",
     "rdma_discover_expect_",
     "rdma_kernel_netns_mode",

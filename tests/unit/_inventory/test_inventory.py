@@ -88,7 +88,7 @@ def test_one_host_with_a_variable_that_cannot_be_worked_out_is_refused() -> None
         _inventory.of_task({}, host, lambda name: name == MTU)
 
 
-def test_defaults_are_not_made_from_results() -> None:
+def test_options_read_no_large_result() -> None:
     class Context(dict[str, Any]):
         def __getitem__(self, name: str) -> Any:
             read.append(name)
@@ -96,7 +96,7 @@ def test_defaults_are_not_made_from_results() -> None:
 
     read: list[str] = []
     found = _inventory.options(Context(rdma_set="mine", rdma_drift_result={"concerns": {}}))
-    assert found["rdma_driver_set"]["default"] == "mine-driver"
+    assert found["rdma_set"]["default"] == "mine"
     assert read == ["rdma_set"]
 
 

@@ -16,6 +16,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
@@ -26,7 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _node_plan, _plan_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _node_plan, _plan_files
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
 
 SPECS = {
@@ -47,7 +48,7 @@ ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}
 
 
 def values(**own: Any) -> dict[str, Any]:
-    return {**_inventory.defaults_of(own), **own}
+    return {**variables.defaults(variables.options_of()), **own}
 
 
 def present(**own: Any) -> NodeOptions:
@@ -127,9 +128,9 @@ def test_variables_of_the_play_are_worked_out_for_each_host() -> None:
 
 
 def test_a_default_of_a_role_is_no_word_of_the_play() -> None:
-    play = {"rdma_links_unmanage_vfs": False, "rdma_driver_set": "{{ rdma_set | default('zerocopy-rdma') }}-driver"}
-    _own, other = run_of(play, a={}, b={"rdma_links_unmanage_vfs": True, "rdma_driver_set": "b"}).of_hosts()
-    assert (other["rdma_links_unmanage_vfs"], other["rdma_driver_set"]) == (True, "b")
+    play = {"rdma_links_unmanage_vfs": False, "rdma_runtime_flavour": "auto"}
+    _own, other = run_of(play, a={}, b={"rdma_links_unmanage_vfs": True, "rdma_runtime_flavour": "crio"}).of_hosts()
+    assert (other["rdma_links_unmanage_vfs"], other["rdma_runtime_flavour"]) == (True, "crio")
     # Any other value is one.
     _own, other = run_of({"rdma_links_unmanage_vfs": True}, a={}, b={"rdma_links_unmanage_vfs": False}).of_hosts()
     assert other["rdma_links_unmanage_vfs"] is True

@@ -67,10 +67,10 @@ def check(values: Mapping[str, Any]) -> None:
         raise PlanError(wrong(_NAMESPACES, values[_NAMESPACES], right))
 
 
-NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
+NAMESPACE = PREFIX + "namespace"
 WAIT, NAMESPACES = PREFIX + "wait", PREFIX + "namespaces"
 # Variables with one value for the whole fleet.
-FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE, *programs.FLEET_WIDE)
+FLEET_WIDE = (NAMESPACE, *programs.FLEET_WIDE)
 # Of the links, with which the rails of pods are numbered.
 _OF_LINKS = (
     links_addresses.SUBNET,
@@ -276,7 +276,7 @@ def plan(
     values = (rest or groups)[0].values
     result.found += _two_providers(rest)
     result.namespace, result.beside = values[NAMESPACE], programs.daemon_sets(values)
-    for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, values):
+    for problem in manifests.misplaced(variables.PARENT_NAMESPACE, NAMESPACE, values):
         result.found += groups[0].all(problem)
     try:
         # Its chart brings the definition of pods' networks, which would be in no set of ours.

@@ -40,9 +40,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 PREFIX = "rdma_shared_device_"
 RESOURCE = ResourceVariables(PREFIX + "prefix", PREFIX + "resource", "rdma_", 63)
 MOST = PREFIX + "max"
-NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
+NAMESPACE = PREFIX + "namespace"
 # Variables with one value for the whole fleet.
-FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE)
+FLEET_WIDE = (NAMESPACE,)
 WAIT, PROVIDER = PREFIX + "wait", PREFIX + "provider"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
 _INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"
@@ -210,7 +210,7 @@ def plan(
     if not result.found and groups:
         first = groups[0]
         result.namespace = first.values[NAMESPACE]
-        misplaced = manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, first.values)
+        misplaced = manifests.misplaced(variables.PARENT_NAMESPACE, NAMESPACE, first.values)
         result.found += [(first.hosts[0].name, problem) for problem in misplaced]
     for group in groups if not result.found else ():
         result.wait = result.wait or any(host.variables[WAIT] for host in group.hosts)

@@ -81,7 +81,6 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, own: Dict[str, Any
         ({"rdma_links_subnet": "10.90.0.0/16"}, "overlaps the 10.90.0.0/16 of the RDMA links of v100-[01-02]"),
         ({"ansible_host": "10.90.0.7"}, "but Ansible connects to v100-[01-02] in it (ansible_host)"),
         ({"rdma_kernel_netns_mode": "exclusive"}, "but rdma_strategy is host_device, which works in mode shared"),
-        ({OWN + "set": "zerocopy-rdma-driver"}, "rdma_host_device_set is 'zerocopy-rdma-driver', and so is"),
         ({OWN + "network": ["10.90.0.0/24"]}, "did you mean rdma_host_device_networks?"),
     ],
 )

@@ -107,9 +107,3 @@ def test_a_netns_mode_that_the_plugin_ends_in_is_refused(facts_of: Facts) -> Non
     assert line.startswith("v100-01: rdma_kernel_netns_mode is 'exclusive', but rdma_strategy is shared_device, which")
     hosts = recorded(facts_of, "v100-01", rdma_kernel_netns_mode="shared")
     assert prepare_problems({}, list(hosts), hosts) == []
-
-
-def test_sets_of_one_name_would_prune_each_other(facts_of: Facts) -> None:
-    hosts = recorded(facts_of, "v100-01", rdma_shared_device_set="zerocopy-rdma-driver")
-    (line,) = prepare_problems({}, list(hosts), hosts)
-    assert "rdma_shared_device_set is 'zerocopy-rdma-driver', and so is rdma_driver_set" in line

@@ -41,10 +41,10 @@ PREFIX = "rdma_driver_"
 ARCHIVE, IMAGE = "rdma_driver_archive", "rdma_driver_image"
 IMAGES = ImageVariables(IMAGE, versions.DRANET_VERSION, "rdma_driver_digest", ARCHIVE)
 KUBELET_ROOT = "rdma_driver_kubelet_root"
-NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
+NAMESPACE = "rdma_driver_namespace"
 GPU_DEPLOY = "rdma_driver_gpu_deploy"
 # Variables with one value for the whole fleet, and those that are so where the collection deploys the GPUs' driver.
-FLEET_WIDE = ("rdma_driver_set", PARENT_NAMESPACE, NAMESPACE, GPU_DEPLOY)
+FLEET_WIDE = (NAMESPACE, GPU_DEPLOY)
 _OF_THE_GPU_DRIVER = (
     "rdma_driver_gpu_chart",
     "rdma_driver_gpu_root",
@@ -189,7 +189,8 @@ def _join(groups: Dict[str, _DriverGroup], host: InventoryHost, values: Values) 
     group.hosts.append(host)
     if group.name != host.group:
         yield inventory_groups.same_label(host.group, group.name)
-    different = sorted(name for name in values.keys() - set(FLEET_WIDE) if values[name] != group.values[name])
+    apart = {*FLEET_WIDE, plan_variables.PARENT_NAMESPACE}
+    different = sorted(name for name in values.keys() - apart if values[name] != group.values[name])
     if different:
         name, first = different[0], group.hosts[0].name
         right = f"but {group.values[name]!r} on {first}: a group has one driver, so it must be the same"
@@ -224,7 +225,8 @@ def plan(
     The nodes of a group share a filter. As long as one of them is not known, it keeps leaving out what it does now.
     """
     live = live or LiveDrivers({}, {})
-    known = plan_variables.with_prefix(PREFIX, known)
+    of_set = plan_variables.defaults({plan_variables.SET: known[plan_variables.SET]})
+    known = plan_variables.with_prefix((PREFIX, *plan_variables.OF_ROLES), known)
     defaults = plan_variables.defaults(known)
     result = DriverPlan(namespace=defaults[NAMESPACE])
     found: List[Tuple[str, Problem]] = []
@@ -239,11 +241,12 @@ def plan(
             result.wait |= values["rdma_driver_wait"]
             problems += _join(groups, host, values)
         found += [(host.name, problem) for problem in problems]
-    found += fleet_wide.problems(every, defaults, one_value([values for _host, values in every]))
+    found += fleet_wide.problems(every, {**defaults, **of_set}, one_value([values for _host, values in every]))
     if every:
         first_host, first_values = every[0]
         result.namespace = first_values[NAMESPACE]
-        found += [(first_host, problem) for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, first_values)]
+        misplaced = manifests.misplaced(plan_variables.PARENT_NAMESPACE, NAMESPACE, first_values)
+        found += [(first_host, problem) for problem in misplaced]
     result.groups = {host.name: group.label for group in groups.values() for host in group.hosts}
     result.unknown = [host.name for host in hosts if host.facts is None and host.name in result.groups]
     result.labels = {

@@ -84,9 +84,9 @@ def test_the_image_by_digest_and_by_tag() -> None:
 
 
 def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None:
-    own = {"rdma_driver_namespace": "rdma", "rdma_driver_parent_namespace": "rdma"}
+    own = {"rdma_driver_namespace": "rdma", "rdma_parent_namespace": "rdma"}
     (problem,) = plan([("v100-01", "v100", own)]).problems
-    assert "rdma_driver_parent_namespace is 'rdma', the same as rdma_driver_namespace, which is part of" in problem
+    assert "rdma_parent_namespace is 'rdma', the same as rdma_driver_namespace, which is part of" in problem
 
 
 @pytest.mark.parametrize(
