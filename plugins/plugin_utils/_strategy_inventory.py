@@ -31,6 +31,7 @@ _PREFIXES = (
     "rdma_discover_expect_",
     "rdma_kernel_netns_mode",
     "rdma_ofed_",
+    "rdma_operator_sriov_namespace",
     *(f"{role}_" for role in registry.roles()),
 )
 

@@ -36,6 +36,8 @@ def of_play(play: dict[str, Any], inventory: dict[str, Any]) -> dict[str, Any]:
         # Said for this play alone.
         ({DRIVERS: DEFAULT}, {DRIVERS: ["mlx5_core"]}, {DRIVERS: DEFAULT}),
         ({"rdma_links_addresses": {0: "10.0.0.7/16"}, "rdma_hosts": "v100"}, {}, {}),
+        # Of a playbook's variables, those that roles read.
+        ({"rdma_strategy": "none", "rdma_wait": False}, {}, {"rdma_wait": False}),
         ({"ansible_user": "root"}, {}, {}),
         ({MTU: StrictUndefined(name="mtu")}, {}, {}),
     ],

@@ -127,7 +127,7 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
     # Before anything that depends on the version, such as the digest.
     versions.dranet(version)
     left_out = _left_out(group, kept)
-    manifests.check_share("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"])
+    manifests.check_share(plan_variables.MAX_UNAVAILABLE, values[plan_variables.MAX_UNAVAILABLE])
     _poll_intervals(values)
     return Driver(
         group=group.label,
@@ -140,7 +140,7 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
         poll_max_interval=values["rdma_driver_poll_max_interval"],
         more_arguments=drivers_objects.checked_arguments(values[drivers_objects.ARGUMENTS], version),
         pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
-        max_unavailable=values["rdma_driver_max_unavailable"],
+        max_unavailable=values[plan_variables.MAX_UNAVAILABLE],
     )
 
 
@@ -238,7 +238,7 @@ def plan(
         values = {**defaults, **typed}
         every.append((host.name, values))
         if not problems and values["rdma_driver_enabled"]:
-            result.wait |= values["rdma_driver_wait"]
+            result.wait |= values[plan_variables.WAIT]
             problems += _join(groups, host, values)
         found += [(host.name, problem) for problem in problems]
     found += fleet_wide.problems(every, {**defaults, **of_set}, one_value([values for _host, values in every]))
