@@ -32,6 +32,7 @@ _PREFIXES = (
     "rdma_kernel_netns_mode",
     "rdma_ofed_",
     "rdma_operator_sriov_namespace",
+    "rdma_workloads_gpu_resource",
     *(f"{role}_" for role in registry.roles()),
 )
 

@@ -69,7 +69,6 @@ def _runtime(values: Values) -> PartOptions:
         **_same(values, "rdma_runtime_", "validator", "memlock", "restart", "recover_sandboxes"),
         "runtime": values["rdma_runtime_flavour"],
         "request_timeout": values["rdma_runtime_nri_request_timeout"],
-        "registration_timeout": values["rdma_runtime_nri_registration_timeout"],
         "memlock_handlers": values["rdma_runtime_handlers"],
     }
 

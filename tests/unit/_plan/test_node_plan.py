@@ -40,8 +40,8 @@ SPECS = {
 NOT_PLANNED = {
     "kernel": {"name", "state"},
     "links": {"confirm", "state"},
-    "runtime": {"state"},
-    "inject": {"interpreter", "digest", "program", "gpu_classes"},
+    "runtime": {"state", "registration_timeout"},
+    "inject": {"interpreter", "digest", "program", "gpu_classes", "socket", "await_seconds"},
 }
 OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}}
 ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}

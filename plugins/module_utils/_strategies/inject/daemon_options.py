@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-_OWN = ("policy", "namespaces", "missing", "umad", "memlock", "environment", "metrics", "log_level", "socket")
+_OWN = ("policy", "namespaces", "missing", "umad", "memlock", "environment", "metrics", "log_level")
 # Variables of another role, since facts depend on them as well.
 _DISCOVERED = ("root", "drivers", "gpu_vendors", "allow_software")
 
@@ -22,7 +22,6 @@ def options(values: Mapping[str, Any]) -> Dict[str, Any]:
         **{name: values[f"rdma_discover_{name}"] for name in _DISCOVERED},
         "exclude": [*values["rdma_inject_exclude"], *(values["rdma_driver_exclude"] or [])],
         "link_layer": values["rdma_discover_expect_link_layer"] or "any",
-        "await_seconds": values["rdma_inject_await"],
         "state": "present",
     }
 

@@ -45,7 +45,7 @@ NAMESPACE = PREFIX + "namespace"
 FLEET_WIDE = (NAMESPACE,)
 PROVIDER = PREFIX + "provider"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
-_INTERVAL, _KUBELET_ROOT = PREFIX + "update_interval", PREFIX + "kubelet_root"
+_KUBELET_ROOT = PREFIX + "kubelet_root"
 
 NodeLabels = Mapping[str, Mapping[str, str]]
 
@@ -66,7 +66,6 @@ def _devices(group: PluginGroup, known: variables.Options) -> SharedDevices:
     """A group's configuration without its selectors. Raises PlanError."""
     values = group.values
     checked(MOST, values[MOST], integer.between(1, 10000))
-    checked(_INTERVAL, values[_INTERVAL], integer.between(0, 86400, " seconds, 0 for never"))
     manifests.check_share(variables.MAX_UNAVAILABLE, values[variables.MAX_UNAVAILABLE])
     operated = values[PROVIDER] == network_operator.NETWORK_OPERATOR
     if operated:
@@ -81,7 +80,6 @@ def _devices(group: PluginGroup, known: variables.Options) -> SharedDevices:
         resource=RESOURCE.name(group.name, values),
         most=values[MOST],
         selectors={},
-        update_interval=values[_INTERVAL],
         imported=bool(values[IMAGE.archive]),
         kubelet_root=checked(_KUBELET_ROOT, values[_KUBELET_ROOT], directory.below_root),
         pull_secrets=tuple(values[PREFIX + "pull_secrets"]),

@@ -25,8 +25,6 @@ REFUSED = [
     ({OWN + "max": 0}, "max is 0, it must be 1 to 10000"),
     ({OWN + "max": 10001}, "max is 10001, it must be 1 to 10000"),
     ({OWN + "max": "many"}, "max is 'many', it must be a whole number"),
-    ({OWN + "update_interval": -1}, "update_interval is -1, it must be 0 to 86400 seconds"),
-    ({OWN + "update_interval": 86401}, "it must be 0 to 86400 seconds"),
     ({OWN + "image": "ghcr.io/mellanox/plugin:v1"}, "it must be an image without scheme, tag or digest"),
     ({OWN + "version": "latest"}, "version is 'latest', it must be a version like"),
     ({OWN + "version": "1.5.2"}, "which is the digest of 1.5.3, not of 1.5.2"),
