@@ -135,7 +135,7 @@ def sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[
     """Name and namespace of each set of objects of all strategies."""
     values = of_fleet(hosts, known)
     parts = ("driver", "claims")
-    return _named(each for one in STRATEGIES.values() for part in parts for each in one.sets(part, values))
+    return _named(each for strategy in STRATEGIES.values() for part in parts for each in strategy.sets(part, values))
 
 
 def plan_of(name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
