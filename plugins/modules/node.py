@@ -104,7 +104,7 @@ options:
   runtime:
     description:
       - NRI (node resource interface) with its timeouts (C(request_timeout), C(registration_timeout)) and default
-        C(validator), C(cdi) (container device interface) and the limit of locked memory (C(memlock),
+        C(validator), CDI (container device interface) and the limit of locked memory (C(memlock),
         C(memlock_handlers)) of the container runtime C(runtime). Supports containerd 1.7 and 2.x (configuration
         versions 2, 3 and 4), k3s, RKE2 and CRI-O.
       - Only settings that are not in effect yet are written, to a drop-in file of this collection, or where the runtime

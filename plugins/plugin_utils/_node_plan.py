@@ -58,7 +58,7 @@ def _set(host: str, variables: HostVariables) -> Dict[str, Any]:
 
 def _options(plan: HostPlan, variables: HostVariables, state: str) -> HostPlan:
     host, values = plan.host, _set(plan.host, variables)
-    every = {**_inventory.defaults_of(values), **values}
+    every = {**plan_variables.defaults(plan_variables.options_of()), **values}
     if state == node_options.ABSENT:
         return replace(plan, node=node_options.absent(every))
     try:

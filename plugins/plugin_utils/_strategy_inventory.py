@@ -26,10 +26,13 @@ Given = TypeVar("Given")
 
 _PREFIXES = (
     plan_variables.STRATEGY,
+    *plan_variables.OF_ROLES,
     "rdma_links_",
     "rdma_discover_expect_",
     "rdma_kernel_netns_mode",
     "rdma_ofed_",
+    "rdma_operator_sriov_namespace",
+    "rdma_workloads_gpu_resource",
     *(f"{role}_" for role in registry.roles()),
 )
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rul
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
+    ObjectSet,
     Strategy,
     StrategyPlan,
     of_fleet,
@@ -133,8 +134,8 @@ def charts(values: Mapping[str, Any]) -> bool:
 def sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
     """Name and namespace of each set of objects of all strategies."""
     values = of_fleet(hosts, known)
-    every = [each for strategy in STRATEGIES.values() for part in ("driver", "claims") for each in strategy.sets(part)]
-    return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in every]
+    parts = ("driver", "claims")
+    return _named(each for strategy in STRATEGIES.values() for part in parts for each in strategy.sets(part, values))
 
 
 def plan_of(name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
@@ -174,8 +175,11 @@ def _with_leaves(
 def driver_sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
     """Name and namespace of each set of objects that has a DRA driver or a device plugin."""
     values = of_fleet(hosts, known)
-    sets = [strategy.driver_set for strategy in STRATEGIES.values() if all(strategy.driver_set)]
-    return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in sets]
+    return _named(each for strategy in STRATEGIES.values() for each in strategy.sets("driver", values))
+
+
+def _named(sets: Iterable[ObjectSet]) -> List[Dict[str, str]]:
+    return [{"name": each.name, "namespace": each.namespace} for each in sets]
 
 
 def driver_pods(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:

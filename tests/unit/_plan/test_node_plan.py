@@ -16,6 +16,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
@@ -26,7 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _node_plan, _plan_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _node_plan, _plan_files
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
 
 SPECS = {
@@ -39,15 +40,15 @@ SPECS = {
 NOT_PLANNED = {
     "kernel": {"name", "state"},
     "links": {"confirm", "state"},
-    "runtime": {"state"},
-    "inject": {"interpreter", "digest", "program"},
+    "runtime": {"state", "registration_timeout"},
+    "inject": {"interpreter", "digest", "program", "gpu_classes", "socket", "await_seconds"},
 }
 OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}}
 ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}
 
 
 def values(**own: Any) -> dict[str, Any]:
-    return {**_inventory.defaults_of(own), **own}
+    return {**variables.defaults(variables.options_of()), **own}
 
 
 def present(**own: Any) -> NodeOptions:
@@ -85,7 +86,6 @@ def test_what_a_node_does_not_have() -> None:
     rooted = present(rdma_discover_root="/srv/node", **ARCHIVED)
     assert (rooted.packages, rooted.images) == (None, None)
     assert {getattr(rooted, part)["root"] for part in SPECS} == {"/srv/node"}
-    assert present(rdma_discover_root="/srv/node", rdma_links_root="/srv/links").links["root"] == "/srv/links"  # type: ignore[index]
 
 
 def test_what_goes_needs_no_more_than_what_reverts_it() -> None:
@@ -128,19 +128,19 @@ def test_variables_of_the_play_are_worked_out_for_each_host() -> None:
 
 
 def test_a_default_of_a_role_is_no_word_of_the_play() -> None:
-    play = {"rdma_runtime_cdi": True, "rdma_kernel_root": "{{ rdma_discover_root | default('/') }}"}
-    _own, other = run_of(play, a={}, b={"rdma_runtime_cdi": False, "rdma_kernel_root": "/b"}).of_hosts()
-    assert (other["rdma_runtime_cdi"], other["rdma_kernel_root"]) == (False, "/b")
+    play = {"rdma_links_unmanage_vfs": False, "rdma_runtime_flavour": "auto"}
+    _own, other = run_of(play, a={}, b={"rdma_links_unmanage_vfs": True, "rdma_runtime_flavour": "crio"}).of_hosts()
+    assert (other["rdma_links_unmanage_vfs"], other["rdma_runtime_flavour"]) == (True, "crio")
     # Any other value is one.
-    _own, other = run_of({"rdma_runtime_cdi": False}, a={}, b={"rdma_runtime_cdi": True}).of_hosts()
-    assert other["rdma_runtime_cdi"] is False
+    _own, other = run_of({"rdma_links_unmanage_vfs": True}, a={}, b={"rdma_links_unmanage_vfs": False}).of_hosts()
+    assert other["rdma_links_unmanage_vfs"] is True
 
 
 @pytest.mark.parametrize(
     ("own", "problem"),
     [
         ({"rdma_links_mtu": "{{ nowhere }}"}, "rdma_links_mtu cannot be worked out"),
-        ({"rdma_runtime_cdi": "maybe"}, "b: rdma_runtime_cdi"),
+        ({"rdma_links_unmanage_vfs": "maybe"}, "b: rdma_links_unmanage_vfs"),
         ({"rdma_links_subnet": "10.0.0.0/24"}, "b: there are no facts about its HCAs"),
         ({"rdma_group": "{{ nowhere }}"}, "nowhere"),
     ],
@@ -182,7 +182,7 @@ def test_the_action_returns_no_more_than_where_the_plan_is(monkeypatch: pytest.M
     task, loader, context = Task(), DataLoader(), PlayContext()
     task.action, task.args, task.async_val, task.check_mode = "zerocopy.rdma.plan", {}, 0, True
     made = plan_action.ActionModule(task, Connection(context), context, loader, Templar(loader=loader), None)
-    hosts = {"a": ARCHIVED, "b": {"rdma_runtime_cdi": "maybe"}}
+    hosts = {"a": ARCHIVED, "b": {"rdma_links_unmanage_vfs": "maybe"}}
     found = made.run(task_vars=dict(run_of({}, **hosts)._raw))
     assert (found["images"], list(found["problems"])) == (["a"], ["b"])
     assert _plan_files.host_plan(found["directory"], "a").node.images

@@ -35,10 +35,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
-SPECS: variables.Options = {
-    f"{ROLE}_set": {"type": "str", "default": "zerocopy-rdma-toy"},
-    f"{ROLE}_parent_namespace": {"type": "str", "default": "kube-system"},
-}
+SPECS: variables.Options = {f"{ROLE}_namespace": {"type": "str", "default": "kube-system"}}
 OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "toy", "namespace": "kube-system"}}
 
 
@@ -46,7 +43,7 @@ class Toy(NoStrategy):
     name = "toy"
     roles = (ROLE,)
     label = "zerocopy.rdma/toy"
-    driver_set = (f"{ROLE}_set", f"{ROLE}_parent_namespace")
+    driver_set = "toy"
     manifests = ManifestNames("10-toy.yml")
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
@@ -108,12 +105,10 @@ def test_it_is_removed() -> None:
 
 def test_preflight_takes_its_name_and_its_variables() -> None:
     assert prepare_problems({}, list(fleet()), fleet()) == []
-    (problem,) = prepare_problems({}, ["h100-01"], fleet(rdma_toy_set="zerocopy-rdma-claims"))
-    assert "rdma_toy_set is 'zerocopy-rdma-claims', and so is rdma_claims_set" in problem
     hosts = fleet()
-    hosts["h100-02"]["rdma_toy_set"] = "mine"
+    hosts["h100-02"]["rdma_toy_namespace"] = "mine"
     (problem,) = prepare_problems({}, list(hosts), hosts)
-    assert "rdma_toy_set is 'zerocopy-rdma-toy' on h100-01; 'mine' on h100-02: it must be the same" in problem
+    assert "rdma_toy_namespace is 'kube-system' on h100-01; 'mine' on h100-02: it must be the same" in problem
 
 
 def test_it_is_planned_with_the_others() -> None:

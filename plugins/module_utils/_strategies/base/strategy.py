@@ -197,6 +197,12 @@ def of_fleet(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> D
     return {**plan_variables.defaults(known), **(hosts[0].variables if hosts else {})}
 
 
+def object_set(end: str, values: Mapping[str, Any], objects: Sequence[Dict[str, Any]] = ()) -> ObjectSet:
+    """A set of objects by how its name ends; ``values`` are those of the fleet."""
+    name, namespace = (str(values[variable]) for variable in (plan_variables.SET, plan_variables.PARENT_NAMESPACE))
+    return ObjectSet(f"{name}-{end}", namespace, list(objects))
+
+
 @dataclass
 class ClaimsStage:
     """What pods claim, for people in ``text``.
@@ -221,8 +227,8 @@ class Strategy(ABC):
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
     ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
     the variable that switches it off, and ``driver_pods`` that of the namespace of its pods, with a selector of their
-    labels. ``driver_set`` are the variables of the name and the namespace of the set of objects with the DaemonSets of
-    its driver or device plugin. ``beside`` are other DRA drivers that its roles deploy on all nodes, by the variable
+    labels. ``driver_set`` is how the name of its set of objects ends that has the DaemonSets of its driver or device
+    plugin. ``beside`` are other DRA drivers that its roles deploy on all nodes, by the variable
     that says so.
     ``counts_only`` says that its resources stand for no devices, so that groups may have the same one. ``pods`` says
     whether pods with its label serve a node, and not a program of the node itself.
@@ -230,7 +236,7 @@ class Strategy(ABC):
 
     driver: str = ""
     switch: str = ""
-    driver_set: Tuple[str, str] = ("", "")
+    driver_set: str = ""
     driver_pods: Tuple[str, str] = ("", "")
     beside: Mapping[str, str] = MappingProxyType({})
     also: Tuple[str, ...] = ()
@@ -245,8 +251,8 @@ class Strategy(ABC):
     kinds: Tuple[str, ...] = ()
     # File names of manifests: of its objects, of the labels of its nodes, and of what pods claim.
     manifests: ManifestNames = ManifestNames()
-    # Variables of the name and the namespace of the set of objects that pods claim.
-    claims_set: Tuple[str, str] = ("", "")
+    # How the name of its set of objects ends that pods claim.
+    claims_set: str = ""
     # The variable that says how many seconds drivers may take until they publish.
     publish_timeout: str = ""
     # Kinds of members of its sets that have to stay as long as pods and workloads use them.
@@ -296,9 +302,9 @@ class Strategy(ABC):
         """By host what DRA drivers have to publish before its claims can be planned (:mod:`slices.expected`)."""
         return {}
 
-    def sets(self, part: str) -> List[Tuple[str, str]]:
-        """Variables of the name and the namespace of its set of objects in a part of the run (:mod:`steps`)."""
-        return [names for names in (self.claims_set if part == "claims" else self.driver_set,) if all(names)]
+    def sets(self, part: str, values: Mapping[str, Any]) -> List[ObjectSet]:
+        """Its set of objects in a part of the run (:mod:`steps`), without its objects; ``values`` as of the fleet."""
+        return [object_set(end, values) for end in (self.claims_set if part == "claims" else self.driver_set,) if end]
 
     def address_pools(self, values: Mapping[str, Any], removal: bool) -> str:
         """Namespace with address pools that go with its set of objects, empty for none; ``removal`` of all of it."""

@@ -20,11 +20,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     ClusterState,
     ManifestNames,
     NodeStatus,
-    ObjectSet,
     PodRequest,
     Strategy,
     StrategyImage,
     StrategyPlan,
+    object_set,
     of_fleet,
     served,
 )
@@ -91,13 +91,6 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
     }
 
 
-def _set(
-    part: str, objects: List[Dict[str, Any]], hosts: Sequence[InventoryHost], known: variables.Options
-) -> ObjectSet:
-    values = of_fleet(hosts, known)
-    return ObjectSet(str(values[f"rdma_{part}_set"]), str(values[f"rdma_{part}_parent_namespace"]), objects)
-
-
 class Dra(Strategy):
     name = NAME
     manifests = ManifestNames("10-driver.yml", "node-labels.yml", "20-claims.yml")
@@ -107,8 +100,7 @@ class Dra(Strategy):
     netns_modes: Tuple[str, ...] = ()
     slices = True
     driver, switch = model.DRANET, _ENABLED
-    driver_set = ("rdma_driver_set", deployment.PARENT_NAMESPACE)
-    claims_set = ("rdma_claims_set", "rdma_claims_parent_namespace")
+    driver_set, claims_set = "driver", "claims"
     publish_timeout = "rdma_claims_wait_timeout"
     kept = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
     driver_pods = (deployment.NAMESPACE, drivers_objects.SELECTOR)
@@ -123,7 +115,7 @@ class Dra(Strategy):
         if found.problems:
             found.sets = []
             return found
-        found.sets.append(_set("claims", of_claims.objects, hosts, known))
+        found.sets.append(object_set(self.claims_set, of_fleet(hosts, known), of_claims.objects))
         own = served(NAME, hosts)
         found.asks = _asks(own, of_claims)
         found.shows = {
@@ -131,12 +123,11 @@ class Dra(Strategy):
         }
         return found
 
-    @staticmethod
     def _driver_plan(
-        plan: deployment.DriverPlan, hosts: Sequence[InventoryHost], known: variables.Options
+        self, plan: deployment.DriverPlan, hosts: Sequence[InventoryHost], known: variables.Options
     ) -> StrategyPlan:
         return StrategyPlan(
-            sets=[] if plan.problems else [_set("driver", plan.objects, hosts, known)],
+            sets=[] if plan.problems else [object_set(self.driver_set, of_fleet(hosts, known), plan.objects)],
             wait=plan.wait,
             nodes=plan.nodes,
             labels=plan.labels,
@@ -161,7 +152,7 @@ class Dra(Strategy):
     ) -> Optional[ClaimsStage]:
         plan = claims(hosts, cluster, known, tolerant=True)
         return ClaimsStage(
-            objects=_set("claims", plan.objects, hosts, known),
+            objects=object_set(self.claims_set, of_fleet(hosts, known), plan.objects),
             text=plan.text,
             warnings=[*plan.warnings, *unmapped(plan.objects, cluster.kueue_classes)],
             problems=plan.problems,

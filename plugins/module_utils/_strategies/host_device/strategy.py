@@ -73,7 +73,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
-    driver_set = (programs.PREFIX + "set", pools.PARENT_NAMESPACE)
+    driver_set = "host-device"
     kinds = (*network_operator.KINDS, *sriov_operator.KINDS)
     needed = (network_operator.POLICY, network_operator.NETWORK)
     manifests = ManifestNames("10-host-device.yml", "node-labels-host-device.yml")
