@@ -27,14 +27,14 @@ class NodeOptions:
     """Options of each part of a node, as the part's ``SPEC`` in ``_prepare`` has them.
 
     ``None`` where a node has no such part: no packages in an image, no runtime with ``rdma_runtime_flavour=none``, no
-    images without archives.
+    images without archives. ``daemons`` are by name.
     """
 
     packages: Optional[List[str]] = None
     kernel: Optional[PartOptions] = None
     links: Optional[PartOptions] = None
     runtime: Optional[PartOptions] = None
-    inject: Optional[PartOptions] = None
+    daemons: Optional[Dict[str, PartOptions]] = None
     images: Optional[List[PartOptions]] = None
 
 
@@ -89,7 +89,7 @@ def present(values: Values, links: LinkPlan) -> NodeOptions:
         kernel=_kernel(values),
         links=_links(values, links),
         runtime=_runtime(values) if values["rdma_runtime_flavour"] != _NO_RUNTIME else None,
-        inject=registry.daemon(values, wanted=True),
+        daemons=registry.daemons(values, wanted=True),
         images=images(values),
     )
 
@@ -102,5 +102,5 @@ def absent(values: Values) -> NodeOptions:
         kernel={**_same(values, "rdma_kernel_", "root", "update_initramfs"), "state": ABSENT},
         links={**_same(values, "rdma_links_", "root"), "state": ABSENT},
         runtime={**runtime, "runtime": flavour} if flavour != _NO_RUNTIME else None,
-        inject=registry.daemon(values, wanted=False),
+        daemons=registry.daemons(values, wanted=False),
     )

@@ -148,46 +148,14 @@ def test_what_its_role_leaves_is_no_variable_of_a_user(tmp_path: Path) -> None:
 
 # What a strategy is called outside its own rooms, and why.
 ALLOWED = {
-    # The program of `inject` on nodes: prepare and drift know every concern of a node, whichever strategy it serves.
-    "playbooks/prepare.yml": {"rdma_inject"},
-    "playbooks/teardown.yml": {"rdma_inject"},
-    "roles/rdma_drift/tasks/compare.yml": {"inject"},
-    "roles/rdma_drift/tasks/revert.yml": {"inject"},
-    "roles/rdma_migrate/tasks/move_back.yml": {"rdma_inject", "inject"},
-    "roles/rdma_migrate/tasks/move_prepare.yml": {"rdma_inject"},
-    # What is no step of the cluster: the CNI plugin of a node, and a driver that helm deploys.
-    "playbooks/provision_cluster.yml": {"rdma_host_device"},
-    "roles/rdma_provision/tasks/nodes.yml": {"rdma_host_device"},
-    "roles/rdma_provision/tasks/apply.yml": {"rdma_driver"},
-    "roles/rdma_provision/tasks/remove.yml": {"rdma_driver"},
-    "roles/rdma_provision/tasks/unused.yml": {"rdma_driver"},
-    # What DRA drivers publish is awaited once, before claims are planned, and device classes may be still to come.
-    "roles/rdma_verify/tasks/pod.yml": {"rdma_driver"},
-    "roles/rdma_migrate/tasks/main.yml": {"rdma_driver"},
-    "roles/rdma_migrate/tasks/plan_move.yml": {"rdma_driver"},
-    # A message about a group whose pods can request nothing: with the default strategy these are its claims.
-    "roles/rdma_migrate/tasks/check.yml": {"rdma_claims"},
-    # Variables for claims, which pods of device plugins do not use, and which the benchmark of templates is about.
-    "plugins/module_utils/_strategies/device_plugin/groups.py": {"rdma_claims"},
-    "plugins/filter/benchmark_document.py": {"rdma_claims"},
-    "roles/rdma_audit/tasks/main.yml": {"rdma_claims"},
+    # The default, without which no variable of a host has a meaning, is read long before there is a strategy.
+    "plugins/module_utils/_inventory/variables.py": {"dra"},
     # NICs that no pod may have, whatever its strategy, are named by a variable of the driver.
     "plugins/module_utils/_strategies/base/exclusions.py": {"rdma_driver"},
-    # The Network Operator's policy for the driver is that of the plugin, and a chart is named after its operator.
-    "roles/rdma_ofed/tasks/objects.yml": {"shared_device"},
-    "plugins/module_utils/_inventory/operator_rules.py": {"sriov"},
-    # Arguments and fields that say whether a cluster serves DRA.
-    "plugins/modules/cluster_info.py": {"dra"},
-    "plugins/plugin_utils/_cluster_plan.py": {"dra"},
-    "plugins/module_utils/_migrate/audit/document.py": {"dra"},
-    # The default.
-    "plugins/module_utils/_inventory/variables.py": {"dra"},
-    # Concerns of a node, as above.
-    "plugins/plugin_utils/_node_parts.py": {"inject"},
-    "plugins/modules/node.py": {"inject"},
-    "plugins/module_utils/_prepare/concerns.py": {"inject"},
-    "plugins/module_utils/_prove/host/drift.py": {"inject"},
-    "plugins/module_utils/_prove/report/drift.py": {"inject"},
+    # Variables for claims, which pods of device plugins do not use.
+    "plugins/module_utils/_strategies/device_plugin/groups.py": {"rdma_claims"},
+    # The DeviceClass that an audit looks for in Kueue's configuration, where no group needs a strategy yet.
+    "roles/rdma_audit/tasks/main.yml": {"rdma_claims"},
 }
 
 
