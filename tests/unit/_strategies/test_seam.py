@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import base64
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,9 +23,11 @@ from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategi
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan, node_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import LabelsStep, ObjectsStep
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ManifestNames,
@@ -31,7 +35,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cluster_plan,
+    _inventory,
+    _program,
+    _strategy_inventory,
+)
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
@@ -39,6 +48,7 @@ SPECS: variables.Options = {
     f"{ROLE}_set": {"type": "str", "default": "zerocopy-rdma-toy"},
     f"{ROLE}_parent_namespace": {"type": "str", "default": "kube-system"},
 }
+GONE = {"state": "absent"}
 OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "toy", "namespace": "kube-system"}}
 
 
@@ -48,6 +58,13 @@ class Toy(NoStrategy):
     label = "zerocopy.rdma/toy"
     driver_set = (f"{ROLE}_set", f"{ROLE}_parent_namespace")
     manifests = ManifestNames("10-toy.yml")
+    daemon = StrategyDaemon("toyd", lambda values: {"set": values[f"{ROLE}_set"]}, lambda _values: GONE, lambda: b"toy")
+
+    def node_check(self, values: Mapping[str, Any]) -> str:
+        return ROLE
+
+    def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
+        return self.roles
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         own = {host.name for host in self.own(hosts)}
@@ -104,6 +121,30 @@ def test_it_is_removed() -> None:
         ObjectsStep("Remove the objects (toy)", "driver", "zerocopy-rdma-toy", "kube-system", wait=True),
         LabelsStep("Remove the labels (toy)", "driver", {host: {"zerocopy.rdma/toy": None} for host in fleet()}),
     ]
+
+
+def test_its_daemon_is_on_its_nodes_alone() -> None:
+    values = _inventory.defaults_of({})
+    found = node_options.present({**values, "rdma_strategy": "toy"}, LinkPlan()).daemons or {}
+    assert (found["toyd"], found["inject"]["state"]) == ({"set": "zerocopy-rdma-toy"}, "absent")
+    for other in (node_options.present(values, LinkPlan()), node_options.absent({**values, "rdma_strategy": "toy"})):
+        assert (other.daemons or {})["toyd"] == GONE
+    assert (registry.with_daemon("toy"), registry.with_daemon("dra")) == (True, False)
+
+
+def test_the_program_of_its_daemon_goes_to_nodes_that_get_it() -> None:
+    digest = hashlib.sha256(b"toy").hexdigest()
+    asked: dict[str, Any] = {"toyd": {"set": "s"}, "other": {}}
+    assert _program.with_digests(asked) == {"toyd": {"set": "s", "digest": digest}, "other": {}}
+    assert base64.b64decode(_program.with_programs(asked)["toyd"]["program"]) == b"toy"
+    assert _program.with_programs({"toyd": GONE}) == {"toyd": GONE}
+
+
+def test_the_plan_names_the_role_of_its_check_and_of_its_chart() -> None:
+    hosts = {**fleet(), "login": {"group_names": ["login"], "rdma_strategy": "none", "inventory_hostname": "login"}}
+    found = _cluster_plan.fleet({"hostvars": hosts, "ansible_play_hosts_all": list(hosts)})
+    assert _cluster_plan.node_checks(found) == dict.fromkeys(fleet(), ROLE)
+    assert registry.charts(found.values) == [ROLE]
 
 
 def test_preflight_takes_its_name_and_its_variables() -> None:
