@@ -48,15 +48,16 @@ class NodeParts(_node.NodeAction):
     def call(self, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> Answer:
         answer: Answer = self._execute_module(MODULE, module_args=dict(arguments), task_vars=task_vars)
         # To people it is only a long text.
-        ((answer.get("invocation") or {}).get("module_args", {}).get("inject") or {}).pop("program", None)
+        for daemon in ((answer.get("invocation") or {}).get("module_args", {}).get("daemons") or {}).values():
+            daemon.pop("program", None)
         return answer
 
     def compared(self, wanted: Mapping[str, Any], state: str, task_vars: Mapping[str, Any]) -> Answer:
         arguments = {**wanted, "compare": True, "state": state}
         if "images" in wanted:
             arguments["images"] = _with_ids(wanted["images"])
-        if "inject" in wanted and state == "present":
-            arguments["inject"] = _program.with_digest(wanted["inject"])
+        if "daemons" in wanted and state == "present":
+            arguments["daemons"] = _program.with_digests(wanted["daemons"])
         return self.call(arguments, task_vars)
 
     def changed(self, concern: str, options: Any, state: str, task_vars: Mapping[str, Any]) -> Answer:
@@ -64,8 +65,8 @@ class NodeParts(_node.NodeAction):
         if state == "present":
             if concern == "images":
                 return self._images(options, task_vars)
-            if concern == "inject":
-                options = (_program.with_digest if self._task.check_mode else _program.with_program)(options)
+            if concern == "daemons":
+                options = (_program.with_digests if self._task.check_mode else _program.with_programs)(options)
             if concern == "links" and options.get("confirm", "auto") in ("auto", "manual"):
                 return self._links(dict(options), task_vars)
         return self.call({concern: options, "state": state}, task_vars)

@@ -61,6 +61,12 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
     return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
 
 
+def of_fleet(found: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, Any]:
+    """Variables with one value for all of these hosts, in their types, defaults included."""
+    first = found[0].variables if found else {}
+    return {**plan_variables.defaults(known), **plan_variables.converted(first, known)[0]}
+
+
 def given(value: Union[Given, str, None]) -> Optional[Given]:
     """What a filter was given, ``None`` for nothing."""
     # Before ansible-core 2.19 a template without a value is empty text.

@@ -321,7 +321,7 @@ _PUT_BACK = """
   tasks:
     - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_kernel, tasks_from: modules}
       vars: {rdma_kernel_netns_mode: exclusive}
-    - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_inject, tasks_from: node}
+    - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_runtime, tasks_from: daemons}
     - ansible.builtin.include_role: {name: zerocopy.rdma.rdma_migrate, tasks_from: move_back}
 """
 

@@ -27,14 +27,14 @@ class NodeOptions:
     """Options of each part of a node, as the part's ``SPEC`` in ``_prepare`` has them.
 
     ``None`` where a node has no such part: no packages in an image, no runtime with ``rdma_runtime_flavour=none``, no
-    images without archives.
+    images without archives. ``daemons`` are by name.
     """
 
     packages: Optional[List[str]] = None
     kernel: Optional[PartOptions] = None
     links: Optional[PartOptions] = None
     runtime: Optional[PartOptions] = None
-    inject: Optional[PartOptions] = None
+    daemons: Optional[Dict[str, PartOptions]] = None
     images: Optional[List[PartOptions]] = None
 
 
@@ -90,7 +90,7 @@ def present(values: Values, links: LinkPlan) -> NodeOptions:
         kernel=_kernel(values),
         links=_links(values, links),
         runtime=_runtime(values) if values["rdma_runtime_flavour"] != _NO_RUNTIME else None,
-        inject=registry.daemon(values, wanted=True),
+        daemons=registry.daemons(values, wanted=True),
         images=images(values),
     )
 
@@ -104,5 +104,5 @@ def absent(values: Values) -> NodeOptions:
         kernel={**gone, **_same(values, "rdma_kernel_", "update_initramfs")},
         links=gone,
         runtime=runtime if flavour != _NO_RUNTIME else None,
-        inject=registry.daemon(values, wanted=False),
+        daemons=registry.daemons(values, wanted=False),
     )

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import inject as inject_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import request as kernel_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import read
@@ -34,7 +34,7 @@ SPECS = {
     "kernel": kernel_options.SPEC,
     "links": links_options.SPEC,
     "runtime": runtime_options.ARGUMENTS,
-    "inject": inject_options.SPEC,
+    **{name: kind.spec for name, kind in DAEMONS.items()},
 }
 # What no variable says, or what variables say by another default.
 NOT_PLANNED = {
@@ -55,16 +55,22 @@ def present(**own: Any) -> NodeOptions:
     return node_options.present(values(**own), LinkPlan())
 
 
+def options_of(node: NodeOptions, part: str) -> dict[str, Any]:
+    """Those of a part, or of a daemon."""
+    found: dict[str, Any] = (node.daemons or {})[part] if part in DAEMONS else getattr(node, part)
+    return found
+
+
 def test_every_option_of_a_part_is_planned() -> None:
     found = present(rdma_strategy="inject", rdma_kernel_netns_mode="shared", rdma_kernel_user_memlock="64")
     for part, spec in SPECS.items():
-        assert set(getattr(found, part)) == set(spec) - NOT_PLANNED[part]
+        assert set(options_of(found, part)) == set(spec) - NOT_PLANNED[part]
 
 
 def test_variables_have_the_defaults_of_the_options() -> None:
     found = present(rdma_strategy="inject")
     for part, spec in SPECS.items():
-        planned, default = read(spec, getattr(found, part)), read(spec, {})
+        planned, default = read(spec, options_of(found, part)), read(spec, {})
         other = {name for name in planned if planned[name] != default[name]}
         # The only netns mode in which this strategy works.
         assert other - {"netns_mode"} == OTHER_DEFAULT.get(part, set())
@@ -73,7 +79,7 @@ def test_variables_have_the_defaults_of_the_options() -> None:
 def test_what_a_node_does_not_have() -> None:
     nothing = present(rdma_strategy="none", rdma_runtime_flavour="none", rdma_kernel_user_memlock="")
     assert (nothing.runtime, nothing.images) == (None, None)
-    assert nothing.inject == {"root": "/", "state": "absent"}
+    assert nothing.daemons == {"inject": {"root": "/", "state": "absent"}}
     assert not {"netns_mode", "user_memlock"} & set(nothing.kernel or {})
     assert nothing.packages == values()["rdma_kernel_packages"]
     image = present(**ARCHIVED)
@@ -85,14 +91,14 @@ def test_what_a_node_does_not_have() -> None:
     # Nothing is installed in an image of a node, nor can it import any.
     rooted = present(rdma_discover_root="/srv/node", **ARCHIVED)
     assert (rooted.packages, rooted.images) == (None, None)
-    assert {getattr(rooted, part)["root"] for part in SPECS} == {"/srv/node"}
+    assert {options_of(rooted, part)["root"] for part in SPECS} == {"/srv/node"}
 
 
 def test_what_goes_needs_no_more_than_what_reverts_it() -> None:
     found = node_options.absent(values(rdma_runtime_flavour="k3s"))
     assert (found.packages, found.images) == (None, None)
     for part, spec in SPECS.items():
-        options = getattr(found, part)
+        options = options_of(found, part)
         assert options["state"] == "absent"
         assert set(options) <= set(spec)
     assert (found.runtime or {})["runtime"] == "k3s"
@@ -101,7 +107,7 @@ def test_what_goes_needs_no_more_than_what_reverts_it() -> None:
 
 def test_daemon_keeps_from_containers_what_the_driver_leaves_out() -> None:
     own = {"rdma_inject_exclude": ["mlx5_0"], "rdma_driver_exclude": ["mlx5_1"]}
-    found = present(rdma_strategy="inject", rdma_discover_expect_link_layer="Ethernet", **own).inject or {}
+    found = options_of(present(rdma_strategy="inject", rdma_discover_expect_link_layer="Ethernet", **own), "inject")
     assert (found["exclude"], found["link_layer"]) == (["mlx5_0", "mlx5_1"], "Ethernet")
 
 

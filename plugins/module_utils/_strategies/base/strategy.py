@@ -19,6 +19,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, O
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
@@ -74,6 +75,7 @@ class PodRequest:
     beyond the limit of locked memory. ``namespace`` is where the pod has to be, empty where it may be in any.
 
     ``gpus`` is the number of GPUs that the claim has beside the NICs: the container does not ask for them otherwise.
+    ``align`` is how its entry of the inventory wants them aligned, empty where it does not say.
 
     ``gpu_resource`` is the extended resource of GPUs of which the container must have one by itself: it then gets the
     HCAs nearest to its GPUs, and not all. With ``host_network`` the pod has to be on the network of its node.
@@ -98,6 +100,7 @@ class PodRequest:
     gpus: int = 0
     host_network: bool = False
     gpu_resource: str = ""
+    align: str = ""
 
 
 @dataclass(frozen=True)
@@ -259,6 +262,12 @@ class Strategy(ABC):
     kept: Tuple[str, ...] = ()
     # Kinds that the cluster's admission may reject as long as nodes do not have their labels.
     rejectable: Tuple[str, ...] = ()
+    # Whether its groups can have the OFED driver of the Network Operator (:meth:`with_ofed` says which).
+    has_ofed: bool = False
+    # The variable without which pods can request nothing of it, for people.
+    asked_by: str = ""
+    # What runs on its nodes beside the container runtime.
+    daemon: Optional[StrategyDaemon] = None
 
     @property
     def names(self) -> Tuple[str, ...]:
@@ -294,9 +303,19 @@ class Strategy(ABC):
         """What pods claim, ``None`` where they claim nothing of it. Raises ValueError for a slice that is none."""
         return None
 
-    def needs_cni(self, values: Mapping[str, Any]) -> bool:
-        """Whether a node with these variables, in their types, needs the CNI plugin ``host-device``."""
-        return False
+    def node_check(self, values: Mapping[str, Any]) -> str:
+        """The role whose entry point ``node_check`` a node with these variables, in their types, has to pass before the
+        cluster is changed, empty for none.
+        """
+        return ""
+
+    def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
+        """The roles that install DRA drivers with Helm between the steps for drivers and those for claims.
+
+        Each has the entry points ``chart_check`` (whether it can be installed), ``chart``, ``chart_helm`` (whether it
+        can be removed) and ``chart_absent``. ``values`` are variables of the fleet in their types.
+        """
+        return ()
 
     def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
         """By host what DRA drivers have to publish before its claims can be planned (:mod:`slices.expected`)."""

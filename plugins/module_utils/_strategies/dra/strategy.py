@@ -64,13 +64,13 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
     """What each group can claim: its templates, one alias after another, the single claims of its hosts, and what pods
     that are not changed can request.
     """
-    found: Dict[str, Dict[Tuple[str, str, int], Dict[str, Sequence[str]]]] = {}
+    found: Dict[str, Dict[Tuple[str, str, int, str], Dict[str, Sequence[str]]]] = {}
     single: Dict[str, List[PodRequest]] = {}
     for host in hosts:
         for entry in host.variables.get(_TEMPLATES) or []:
             name = str(entry["name"])
             for alias in plan.names.get(name, ()):
-                key = (name, alias, int(entry.get("gpus") or 0))
+                key = (name, alias, int(entry.get("gpus") or 0), str(entry.get("align") or ""))
                 found.setdefault(host.group, {}).setdefault(key, {})[host.name] = ()
         for entry in host.variables.get(_CLAIMS) or []:
             if (entry.get("host") or host.name) == host.name:
@@ -79,8 +79,8 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
                 single.setdefault(host.group, []).append(request)
     return {
         group: [
-            PodRequest(alias, having, template=alias, entry=entry, moves=True, gpus=gpus)
-            for (entry, alias, gpus), having in found.get(group, {}).items()
+            PodRequest(alias, having, template=alias, entry=entry, moves=True, gpus=gpus, align=align)
+            for (entry, alias, gpus, align), having in found.get(group, {}).items()
         ]
         + single.get(group, [])
         + [
@@ -101,6 +101,7 @@ class Dra(Strategy):
     slices = True
     driver, switch = model.DRANET, _ENABLED
     driver_set, claims_set = "driver", "claims"
+    asked_by = _TEMPLATES
     publish_timeout = "rdma_claims_wait_timeout"
     kept = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
     driver_pods = (deployment.NAMESPACE, drivers_objects.SELECTOR)
@@ -159,6 +160,9 @@ class Dra(Strategy):
             unmet=plan.unmet,
             unknown=plan.unknown,
         )
+
+    def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
+        return self.roles[:1] if any(values.get(variable) for variable in self.beside) else ()
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         if not values[_ENABLED]:

@@ -144,9 +144,9 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         return pod_networks.resources(hosts, known)
 
-    def needs_cni(self, values: Mapping[str, Any]) -> bool:
+    def node_check(self, values: Mapping[str, Any]) -> str:
         # The SR-IOV operator has a CNI plugin of its own.
-        return bool(values[programs.PROVIDER] != sriov_operator.SRIOV_OPERATOR)
+        return "" if values[programs.PROVIDER] == sriov_operator.SRIOV_OPERATOR else self.roles[0]
 
     def address_pools(self, values: Mapping[str, Any], removal: bool) -> str:
         # With a whereabouts of the site, the pools may be those of others.

@@ -29,3 +29,9 @@ def options(values: Mapping[str, Any]) -> Dict[str, Any]:
 def removal(values: Mapping[str, Any]) -> Dict[str, Any]:
     """The options of a host without a daemon."""
     return {"root": values["rdma_discover_root"], "state": "absent"}
+
+
+def program() -> bytes:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
+
+    return zipapp.build()

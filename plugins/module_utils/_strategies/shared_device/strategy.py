@@ -44,6 +44,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     prefix = configurations.PREFIX
     driver_set = "shared-device"
     needed = (network_operator.POLICY,)
+    has_ofed = True
     manifests = ManifestNames("10-shared-device.yml", "node-labels-shared-device.yml")
 
     def planned(
