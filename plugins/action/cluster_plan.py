@@ -75,9 +75,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             "unmet": plan.unmet,
             "late": late,
             "cluster": fleet.with_cluster,
-            "cni": _cluster_plan.with_cni(fleet) if wanted == "present" else [],
+            "checks": _cluster_plan.node_checks(fleet) if wanted == "present" else {},
             "images": _cluster_plan.with_images(fleet) if wanted == "present" else [],
-            "charts": registry.charts(fleet.values) and fleet.with_cluster,
+            "charts": registry.charts(fleet.values) if fleet.with_cluster else [],
             "path": "" if plan.problems else _cluster_plan.write(document),
             **({"published": published} if own.get("published") and published else {}),
         }

@@ -38,7 +38,7 @@ options:
     elements: dict
     required: true
   hostvars:
-    description: The magic variable C(hostvars), for the facts and the claim templates of the hosts.
+    description: The magic variable C(hostvars), for the facts of the hosts.
     type: dict
     required: true
   settings:
@@ -80,6 +80,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.run
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import benchmark
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import BASELINE, FLOOR, RDMA
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model as slice_model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _run, _strategy_answers
@@ -90,12 +91,10 @@ def _nodes(hosts: List[str], hostvars: Mapping[str, Any], slices: List[Dict[str,
     return BenchmarkNodes(facts, slice_model.by_node(slice_model.devices(slices)))
 
 
-def _kind(pair: Pair, hostvars: Mapping[str, Any]) -> str:
+def _kind(pair: Pair, request: Optional[PodRequest]) -> str:
     if pair.alias == FLOOR_NAME:
         return FLOOR
-    templates = hostvars[pair.pods[0]["node"]].get("rdma_claims_templates") or []
-    aligns = [entry.get("align") for entry in templates if entry.get("name") == pair.entry]
-    return BASELINE if BASELINE in aligns else RDMA
+    return BASELINE if request and request.align == BASELINE else RDMA
 
 
 def _asked(settings: document.BenchmarkSettings, name: str) -> Sequence[Any]:
@@ -123,7 +122,7 @@ def benchmark_document(
         request = next(
             (request for request in asks[pair.group] if request.name == pair.alias and not request.claim), None
         )
-        judge = BenchmarkJudge(pair, _kind(pair, hostvars), request, nodes, wanted)
+        judge = BenchmarkJudge(pair, _kind(pair, request), request, nodes, wanted)
         if "pods" in result:
             found += judge.runs(*result["pods"])
         else:

@@ -54,8 +54,8 @@ _value:
       type: bool
     wait:
       description:
-        - Drivers to wait for, out of those whose devices are expected. DRANET if C(rdma_driver_wait) is V(true), and
-          NVIDIA's DRA driver if C(rdma_driver_gpu_deploy) is V(true) as well.
+        - Drivers to wait for, out of those whose devices are expected. DRANET if C(rdma_wait) is V(true), and NVIDIA's
+          DRA driver if C(rdma_driver_gpu_deploy) is V(true) as well.
       type: list
       elements: str
   sample:

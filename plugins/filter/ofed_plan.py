@@ -94,8 +94,8 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import ofed_rollout as planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
 
 
@@ -112,7 +112,7 @@ def ofed_plan(
     uses = {name: node_use.read(node) for name, node in nodes.items()}
     limits = _waves.limits({host.name: host.group for host in found}, hostvars)
     plan = planner.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits)
-    names = {"label": LABEL, "trial": ofed.TRIAL, "waits": ofed.WAITS, "pods": ofed.PODS}
+    names = {"label": registry.of_ofed().label, "trial": ofed.TRIAL, "waits": ofed.WAITS, "pods": ofed.PODS}
     return {**asdict(plan), "names": names}
 
 

@@ -61,6 +61,10 @@ _value:
       description: Strategy of each group whose pods can request RDMA, according to the variables alone.
       type: dict
       sample: {h100: dra}
+    asked_by:
+      description: For strategies whose pods can request nothing without it, the variable that says what.
+      type: dict
+      sample: {dra: rdma_claims_templates}
     resources:
       description: For each strategy, the extended resources that groups of these hosts have or had with it.
       type: dict
@@ -98,6 +102,11 @@ _value:
       type: list
       elements: dict
       sample: [{kind: SriovNetworkNodePolicy.sriovnetwork.openshift.io, name: ""}]
+    charts:
+      description: Roles that install DRA drivers with charts, whose DeviceClasses may be missing until then.
+      type: list
+      elements: str
+      sample: [rdma_driver]
     slices:
       description: Whether the cluster has to serve C(resource.k8s.io).
       type: bool
@@ -105,6 +114,10 @@ _value:
       description: Hosts whose nodes have the OFED driver of NVIDIA's Network Operator, according to O(nodes).
       type: list
       elements: str
+    ofed_strategy:
+      description: The strategy whose groups can have this driver.
+      type: str
+      sample: shared_device
     leaving:
       description:
         - For each node that a device plugin of this collection still serves, according to O(nodes), the extended
@@ -139,7 +152,6 @@ from jinja2 import pass_context
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import in_use, registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 
 
@@ -157,19 +169,23 @@ def strategies(
     found, known = _strategy_inventory.hosts(context, hosts, hostvars), _inventory.options(context)
     selectors = [daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {} for daemon_set in daemon_sets]
     cluster = in_use.ClusterUse(nodes or {}, held or {}, selectors)
+    of_ofed = registry.of_ofed()
     state = _strategy_inventory.cluster(kinds=kinds, objects=objects, nodes=nodes)
     return {
         "kinds": registry.kinds(),
         "objects": registry.looks(found),
         "names": {host.group: plan_variables.strategy_of(host.variables) for host in found},
         "asked": registry.asked(found),
+        "asked_by": registry.asked_by(),
         "resources": registry.resources(found, known),
         "labels": [strategy.label for strategy in registry.STRATEGIES.values() if strategy.label],
         "drivers": [strategy.driver for strategy in registry.STRATEGIES.values() if strategy.driver],
+        "charts": registry.charts(_strategy_inventory.of_fleet(found, known)),
         "slices": any(strategy.slices for strategy in registry.used(found)),
         "driver_sets": registry.driver_sets(found, known),
         "driver_pods": registry.driver_pods(found, known),
-        "ofed": [host.name for host in found if ofed.has(cluster.labels.get(host.name), LABEL)],
+        "ofed": [host.name for host in found if ofed.has(cluster.labels.get(host.name), of_ofed.label)],
+        "ofed_strategy": of_ofed.name,
         "leaving": in_use.leaving(found, cluster, known),
         "offered": in_use.offered(found, cluster, known),
         "needed": in_use.needed(found, cluster, known),

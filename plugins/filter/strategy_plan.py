@@ -63,7 +63,8 @@ _value:
       description:
         - For each group, the ways in which a container can request RDMA, each with a C(name), extended resources
           (C(limits)), the alias of a ResourceClaimTemplate (C(template)) or ResourceClaim (C(claim)), the GPUs of the
-          claim (C(gpus)), C(annotations), C(capabilities), C(environment) and C(namespace).
+          claim (C(gpus)) and their alignment (C(align)), C(annotations), C(capabilities), C(environment) and
+          C(namespace).
         - With C(host_network), the pod has to be on the host network. With C(gpu_resource), the container has to
           request at least one of this resource, and gets the HCAs nearest to its GPUs.
         - C(hosts) are the nodes on which this is possible, each with the HCAs of which the container gets C(number), or

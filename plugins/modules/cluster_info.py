@@ -22,7 +22,7 @@ extends_documentation_fragment:
   - zerocopy.rdma._cluster
   - kubernetes.core.k8s_auth_options
 options:
-  dra:
+  resource_api:
     description:
       - Whether DRA drivers have to work in this cluster. If so, the module fails if the API server does not serve
         C(resource.k8s.io), and the message says what to enable. The module also fails if the API server or a kubelet is
@@ -89,7 +89,7 @@ seealso:
 EXAMPLES = r"""
 - name: Query the cluster
   zerocopy.rdma.cluster_info:
-    dra: true
+    resource_api: true
   register: cluster
   run_once: true
   delegate_to: localhost
@@ -111,7 +111,7 @@ kubernetes:
   sample: v1.36.3
 api_version:
   description: Newest group and version of DRA's objects that the API server serves.
-  returned: with O(dra=true)
+  returned: with O(resource_api=true)
   type: str
   sample: resource.k8s.io/v1
 networks:
@@ -192,7 +192,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices im
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
     sets = [Parent(each["name"], each["namespace"]) for each in params["sets"]]
-    found = cluster.info(client, params["dra"], sets, params["kinds"], params["objects"])
+    found = cluster.info(client, params["resource_api"], sets, params["kinds"], params["objects"])
     if params["published"] is not None:
         wanted = params["published"]
         wait = wanted["wait_timeout"] if wanted["wait"] and not module.check_mode else None
@@ -203,7 +203,7 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
 def main() -> None:
     run(
         {
-            "dra": {"type": "bool", "default": False},
+            "resource_api": {"type": "bool", "default": False},
             "kinds": {"type": "list", "elements": "str", "default": []},
             "objects": {
                 "type": "list",

@@ -119,20 +119,26 @@ cluster:
   description: Whether the plan is for a cluster (C(rdma_cluster)).
   returned: O(state=present) and O(state=absent)
   type: bool
-cni:
-  description: Hosts that need the CNI plugin C(host-device).
+checks:
+  description:
+    - For each host whose node has to fulfil a condition of its strategy before the cluster is changed, the role that
+      checks it (entry point C(node_check)).
   returned: O(state=present) and O(state=absent)
-  type: list
-  elements: str
+  type: dict
+  sample: {v100-01: rdma_host_device}
 images:
   description: Hosts on which images of their strategy are imported from archives.
   returned: O(state=present) and O(state=absent)
   type: list
   elements: str
 charts:
-  description: Whether a DRA driver is installed by its chart between the steps for drivers and those for claims.
+  description:
+    - Roles that install a DRA driver with its chart between the steps for drivers and those for claims (entry points
+      C(chart_check) and C(chart), for the removal C(chart_helm) and C(chart_absent)).
   returned: O(state=present) and O(state=absent)
-  type: bool
+  type: list
+  elements: str
+  sample: [rdma_driver]
 published:
   description: What M(zerocopy.rdma.resource_slice_info) returns.
   returned: O(published=true), where a strategy needs DRA

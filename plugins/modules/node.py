@@ -9,9 +9,9 @@ module: node
 short_description: Compare a node with its part of the plan, or bring one part of the node into line with it
 version_added: 0.1.0
 description:
-  - A node has the parts C(packages), C(kernel), C(links), C(runtime) (container runtime), C(inject) (NRI plugin) and
-    C(images). With O(compare), all of them are compared in one call, and nothing is changed. Otherwise one part is
-    changed, by the same code.
+  - A node has the parts C(packages), C(kernel), C(links), C(runtime) (container runtime), C(daemons) (programs that
+    strategies run beside it) and C(images). With O(compare), all of them are compared in one call, and nothing is
+    changed. Otherwise one part is changed, by the same code.
   - What a part shall be is read from the O(plan) of the run, which M(zerocopy.rdma.plan) has made out of variables and
     facts. Without O(plan) and without options of a part, the host's part is planned for this task alone, from the same
     variables and facts. The roles C(zerocopy.rdma.rdma_kernel), C(zerocopy.rdma.rdma_links),
@@ -44,7 +44,7 @@ options:
         If no part is left, the task is skipped.
     type: list
     elements: str
-    choices: [packages, kernel, links, runtime, inject, images]
+    choices: [packages, kernel, links, runtime, daemons, images]
   compare:
     description:
       - Whether to compare the parts and change nothing. If a part cannot be compared, its C(error) says why, and the
@@ -104,7 +104,7 @@ options:
   runtime:
     description:
       - NRI (node resource interface) with its timeouts (C(request_timeout), C(registration_timeout)) and default
-        C(validator), C(cdi) (container device interface) and the limit of locked memory (C(memlock),
+        C(validator), CDI (container device interface) and the limit of locked memory (C(memlock),
         C(memlock_handlers)) of the container runtime C(runtime). Supports containerd 1.7 and 2.x (configuration
         versions 2, 3 and 4), k3s, RKE2 and CRI-O.
       - Only settings that are not in effect yet are written, to a drop-in file of this collection, or where the runtime
@@ -120,9 +120,10 @@ options:
       - Sandbox records left behind by failed NRI attaches (containerd issue 13609, fixed in 2.2.6, 2.3.3 and 2.4.0) can
         prevent containerd from starting. The module warns about them, and with C(recover_sandboxes) removes them.
     type: dict
-  inject:
+  daemons:
     description:
-      - The NRI plugin that gives containers the RDMA devices next to their GPUs. It is one file
+      - Daemons of strategies, by name the options of each. One whose C(state) is V(absent) is removed.
+      - C(inject) is the NRI plugin that gives containers the RDMA devices next to their GPUs. It is one file
         (C(/usr/local/libexec/zerocopy-rdma/inject.pyz)), which is built on the controller from files of this collection
         and needs only Python on the node. It runs as the systemd unit C(zerocopy-rdma-inject.service).
       - The plugin is restarted only if it does not run, or if its program, its unit, C(socket) or C(metrics) changed.
@@ -307,8 +308,8 @@ checkpoint:
   sample: /org/freedesktop/NetworkManager/Checkpoint/1
 runtime:
   description:
-    - For C(runtime), the runtime that was configured. For C(inject), name and version that it sent to the plugin.
-  returned: for C(runtime), C(inject)
+    - For C(runtime), the runtime that was configured. For C(daemons), name and version that it sent to the daemon.
+  returned: for C(runtime), C(daemons)
   type: raw
   sample: containerd
 nri:
@@ -366,38 +367,43 @@ plugins_missing:
   description: Number of NRI plugins that were connected before the restart and have not reconnected.
   returned: for C(runtime), when restarted
   type: int
+unit:
+  description: The systemd unit of the runtime or the daemon.
+  returned: for C(runtime), C(daemons), if one runs or is to run
+  type: str
+  sample: zerocopy-rdma-inject.service
 service:
   description: State of the unit, as systemd calls it.
-  returned: for C(inject)
+  returned: for C(daemons), if one runs or is to run
   type: str
   sample: active
 registered:
   description: Whether the plugin is registered with the runtime.
-  returned: for C(inject)
+  returned: for C(daemons), if one runs or is to run
   type: bool
 registered_by:
   description:
     - V(runtime) if the plugin says that it is registered and the runtime holds a connection with it. V(plugin) if only
       the plugin says so because the kernel does not show connections. Empty if the plugin is not registered.
     - NRI has no list of plugins to query.
-  returned: for C(inject)
+  returned: for C(daemons), if one runs or is to run
   type: str
   sample: runtime
 config_error:
   description: Why the plugin still uses an older configuration. V(null) if it uses the current one.
-  returned: for C(inject)
+  returned: for C(daemons), if one runs or is to run
   type: str
 injected:
   description: Number of containers that got devices since the plugin started.
-  returned: for C(inject)
+  returned: for C(daemons), if one runs or is to run
   type: int
 refused:
   description: Number of containers that were refused since the plugin started.
-  returned: for C(inject)
+  returned: for C(daemons), if one runs or is to run
   type: int
 last_refusal:
   description: Why the last refused container was refused. V(null) if none was refused.
-  returned: for C(inject)
+  returned: for C(daemons), if one runs or is to run
   type: str
 """
 
@@ -407,10 +413,11 @@ from typing import Any, Callable, Dict, List, Mapping
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import concerns
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import inject as inject_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import request as kernel_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer, read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
 
@@ -418,13 +425,23 @@ _SPECS: Mapping[str, Mapping[str, Any]] = {
     "kernel": kernel_options.SPEC,
     "links": links_options.SPEC,
     "runtime": runtime_options.ARGUMENTS,
-    "inject": inject_options.SPEC,
 }
+
+
+def _daemons(daemons: Mapping[str, Mapping[str, Any]], state: Mapping[str, str]) -> concerns.Options:
+    unknown = sorted(set(daemons) - set(DAEMONS))
+    if unknown:
+        raise HostError(f"daemons has the key {unknown[0]!r}, it must be {' or '.join(DAEMONS)}")
+    return {name: read(DAEMONS[name].spec, {**options, **state}) for name, options in daemons.items()}
 
 
 def _images(images: List[Dict[str, Any]], state: Mapping[str, str]) -> concerns.Options:
     spec, required = image_options.ARGUMENTS, image_options.REQUIRED_IF
     return {"images": [read(spec, {**options, **state}, required) for options in images]}
+
+
+# Concerns that have options for each of several things.
+_MANY: Mapping[str, Callable[[Any, Mapping[str, str]], concerns.Options]] = {"daemons": _daemons, "images": _images}
 
 
 def _readers(params: Mapping[str, Any]) -> Dict[str, Callable[[], concerns.Options]]:
@@ -436,8 +453,10 @@ def _readers(params: Mapping[str, Any]) -> Dict[str, Callable[[], concerns.Optio
     for name, options in given.items():
         if name in _SPECS:
             found[name] = partial(read, _SPECS[name], {**options, **state})
+        elif name in _MANY:
+            found[name] = partial(_MANY[name], options, state)
         else:
-            found[name] = partial(_images, options, state) if name == "images" else partial(dict, name=options)
+            found[name] = partial(dict, name=options)
     return found
 
 

@@ -79,7 +79,7 @@ kubernetes:
     version:
       description: Version of the API server.
       type: str
-    dra:
+    resource_api:
       description: Newest version of C(resource.k8s.io) that the API server serves. Empty if it serves none.
       type: str
     gates:
@@ -87,7 +87,10 @@ kubernetes:
         - Whether feature gates are on, according to the API server's metrics. If the user may not read the metrics,
           these are the defaults of the API server's version.
       type: dict
-  sample: {version: v1.36.3, dra: resource.k8s.io/v1, gates: {DRAConsumableCapacity: true, DRAExtendedResource: true}}
+  sample:
+    version: v1.36.3
+    resource_api: resource.k8s.io/v1
+    gates: {DRAConsumableCapacity: true, DRAExtendedResource: true}
 workloads:
   description: Workloads that use RDMA and have something to change, the worst first.
   returned: success

@@ -84,25 +84,23 @@ def fleet(context: Mapping[str, Any]) -> Fleet:
     hostvars = context["hostvars"]
     hosts = _strategy_inventory.hosts(context, context["ansible_play_hosts_all"], hostvars)
     known = _inventory.options(context)
-    first = hosts[0].variables if hosts else {}
-    values = {**plan_variables.defaults(known), **plan_variables.converted(first, known)[0]}
-    return Fleet(context, hosts, known, values)
+    return Fleet(context, hosts, known, _strategy_inventory.of_fleet(hosts, known))
 
 
 def question(fleet: Fleet, with_slices: bool, wait: bool, unready: Sequence[str]) -> Dict[str, Any]:
     """The options of ``cluster_info`` for one look at the cluster that is enough for the plan."""
-    dra = any(strategy.slices for strategy in registry.used(fleet.hosts))
+    resource_api = any(strategy.slices for strategy in registry.used(fleet.hosts))
     published = {
         "expected": registry.expected(fleet.hosts, unready),
         "wait": wait,
         "wait_timeout": registry.publish_timeout(fleet.values),
     }
     return {
-        "dra": dra,
+        "resource_api": resource_api,
         "kinds": registry.kinds(),
         "objects": registry.looks(fleet.hosts),
         "sets": registry.sets(fleet.hosts, fleet.known),
-        **({"published": published} if dra and with_slices else {}),
+        **({"published": published} if resource_api and with_slices else {}),
     }
 
 
@@ -152,14 +150,15 @@ def _of_host(fleet: Fleet, host: InventoryHost) -> Dict[str, Any]:
     return {**plan_variables.defaults(fleet.known), **own}
 
 
-def with_cni(fleet: Fleet) -> List[str]:
-    """Hosts that need the CNI plugin ``host-device``; recorded nodes run no pods."""
-    found = []
+def node_checks(fleet: Fleet) -> Dict[str, str]:
+    """By host the role whose check its node has to pass; recorded nodes run no pods."""
+    found = {}
     for host in fleet.hosts:
         values = _of_host(fleet, host)
         strategy = registry.of_host(values)
-        if strategy and strategy.needs_cni(values) and values[_ROOT] == "/":
-            found.append(host.name)
+        role = strategy.node_check(values) if strategy and values[_ROOT] == "/" else ""
+        if role:
+            found[host.name] = role
     return found
 
 

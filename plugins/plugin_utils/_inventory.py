@@ -9,12 +9,11 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 from ansible.vars.hostvars import HostVarsVars
-from jinja2 import Environment, Template, Undefined, UndefinedError
+from jinja2 import Undefined, UndefinedError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -54,40 +53,16 @@ def _value(variables: Mapping[str, Any], name: str) -> Any:
         raise _BrokenError(" ".join(str(error).split())) from error
 
 
-@functools.lru_cache(maxsize=None)
-def _template(default: str) -> Template:
-    """Compiled once, mostly before Ansible forks a process for each host and task."""
-    return Environment(autoescape=False).from_string(default)  # noqa: S701  (no markup comes out of it)
-
-
 def options(context: Mapping[str, Any]) -> plan_variables.Options:
-    """The specifications of all variables. Defaults made from a playbook's variable have its value in this play.
+    """The specifications of all variables. The default of ``rdma_set`` is its value in this play.
 
     ``context`` is Jinja's.
     """
-    values: Dict[str, Any] = {}
-    for name, option in plan_variables.of_playbooks().items():
-        # No default is made from a result, which may be large.
-        if name in context and option["type"] != "raw":
-            with contextlib.suppress(_BrokenError):
-                values[name] = _value(context, name)
-    found: Dict[str, Mapping[str, Any]] = {}
-    for name, option in plan_variables.options_of().items():
-        default = option.get("default")
-        if isinstance(default, str) and "{{" in default:
-            found[name] = {**option, "default": _template(default).render(values)}
-        else:
-            found[name] = option
-    return found
-
-
-def defaults_of(values: Mapping[str, Any]) -> Dict[str, Any]:
-    """The default of each variable, for a host with these values: some are made from other variables."""
-    found: Dict[str, Any] = {}
-    for name, default in plan_variables.defaults(plan_variables.options_of()).items():
-        is_template = isinstance(default, str) and "{{" in default
-        found[name] = _template(default).render(values) if is_template else default
-    return found
+    known = plan_variables.options_of()
+    name = plan_variables.SET
+    with contextlib.suppress(_BrokenError):
+        return {**known, name: {**known[name], "default": _value(context, name)}} if name in context else known
+    return known
 
 
 def raw(variables: Mapping[str, Any], name: str) -> Any:
@@ -100,7 +75,7 @@ def of_play(context: Mapping[str, Any], hostvars: Hostvars) -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     host = str(context.get("inventory_hostname"))
     known_options = options(context)
-    not_of_play = {*_NOT_OF_PLAY, *plan_variables.of_playbooks()}
+    not_of_play = {*_NOT_OF_PLAY, *plan_variables.of_playbooks()}.difference(plan_variables.OF_ROLES)
     names = [name for name in known_options if name in context and name not in not_of_play]
     known = hostvars[host] if names and host in hostvars else {}
     for name in names:

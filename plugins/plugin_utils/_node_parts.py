@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.connection import ConnectionBase
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.concerns import CONCERNS
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _archive, _node, _node_plan, _plan_files, _program
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables
@@ -37,7 +38,8 @@ class NodeParts(_node.NodeAction):
                 plan = _node_plan.of_host(HostVariables(task_vars, self._loader), options["state"])
                 for warning in plan.warnings:
                     self._display.warning(f"{plan.host}: {warning}")
-            if plan.problem and options["parts"] != ["images"]:
+            # Where only links cannot be planned, the other parts are.
+            if plan.problem and (plan.node == NodeOptions() or "links" in (options["parts"] or CONCERNS)):
                 raise AnsibleActionFail(plan.problem)
             found = {name: value for name, value in vars(plan.node).items() if value is not None}
         parts = options["parts"]
@@ -46,15 +48,16 @@ class NodeParts(_node.NodeAction):
     def call(self, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> Answer:
         answer: Answer = self._execute_module(MODULE, module_args=dict(arguments), task_vars=task_vars)
         # To people it is only a long text.
-        ((answer.get("invocation") or {}).get("module_args", {}).get("inject") or {}).pop("program", None)
+        for daemon in ((answer.get("invocation") or {}).get("module_args", {}).get("daemons") or {}).values():
+            daemon.pop("program", None)
         return answer
 
     def compared(self, wanted: Mapping[str, Any], state: str, task_vars: Mapping[str, Any]) -> Answer:
         arguments = {**wanted, "compare": True, "state": state}
         if "images" in wanted:
             arguments["images"] = _with_ids(wanted["images"])
-        if "inject" in wanted and state == "present":
-            arguments["inject"] = _program.with_digest(wanted["inject"])
+        if "daemons" in wanted and state == "present":
+            arguments["daemons"] = _program.with_digests(wanted["daemons"])
         return self.call(arguments, task_vars)
 
     def changed(self, concern: str, options: Any, state: str, task_vars: Mapping[str, Any]) -> Answer:
@@ -62,8 +65,8 @@ class NodeParts(_node.NodeAction):
         if state == "present":
             if concern == "images":
                 return self._images(options, task_vars)
-            if concern == "inject":
-                options = (_program.with_digest if self._task.check_mode else _program.with_program)(options)
+            if concern == "daemons":
+                options = (_program.with_digests if self._task.check_mode else _program.with_programs)(options)
             if concern == "links" and options.get("confirm", "auto") in ("auto", "manual"):
                 return self._links(dict(options), task_vars)
         return self.call({concern: options, "state": state}, task_vars)

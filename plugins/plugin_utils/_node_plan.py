@@ -19,7 +19,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_l
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
@@ -59,14 +58,14 @@ def _set(host: str, variables: HostVariables) -> Dict[str, Any]:
 
 def _options(plan: HostPlan, variables: HostVariables, state: str) -> HostPlan:
     host, values = plan.host, _set(plan.host, variables)
-    every = {**_inventory.defaults_of(values), **values}
+    every = {**plan_variables.defaults(plan_variables.options_of()), **values}
     if state == node_options.ABSENT:
         return replace(plan, node=node_options.absent(every))
     try:
         found = links(host, {name: value for name, value in values.items() if name.startswith(LINKS)}, variables)
     except AnsibleFilterError as error:
-        # Images do not depend on links.
-        return replace(plan, node=NodeOptions(images=node_options.images(every)), problem=str(error))
+        # The other parts do not depend on links.
+        return replace(plan, node=replace(node_options.present(every, LinkPlan()), links=None), problem=str(error))
     return replace(plan, node=node_options.present(every, found), warnings=found.warnings)
 
 

@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The daemon that ``inject`` runs on nodes, made of the collection on the controller."""
+"""The daemons that strategies run on nodes, made of the collection on the controller."""
 
 from __future__ import annotations
 
@@ -13,28 +13,43 @@ import hashlib
 from functools import lru_cache
 from typing import Any, Dict, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+
+# By name of the daemon.
+DaemonOptions = Mapping[str, Mapping[str, Any]]
+
 
 @lru_cache(maxsize=None)
-def _built() -> bytes:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
-
-    content: bytes = zipapp.build()
-    return content
+def _built(name: str) -> bytes:
+    return registry.programs()[name]()
 
 
 def _needs(options: Mapping[str, Any]) -> bool:
     return options.get("state", "present") != "absent" and not options.get("digest")
 
 
-def with_digest(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Options of the module with the program's digest, which is enough to compare, unless they remove it."""
-    if not _needs(options):
-        return dict(options)
-    return {**options, "digest": hashlib.sha256(_built()).hexdigest()}
+def _digest(name: str) -> Dict[str, str]:
+    return {"digest": hashlib.sha256(_built(name)).hexdigest()}
 
 
-def with_program(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Options of the module with the program as well, as base64, unless they remove it."""
-    if not _needs(options):
-        return dict(options)
-    return {**with_digest(options), "program": base64.b64encode(_built()).decode()}
+def with_digests(daemons: DaemonOptions) -> Dict[str, Dict[str, Any]]:
+    """Options of the module with each program's digest, which is enough to compare, unless they remove it.
+
+    What no strategy has is left to the module to refuse.
+    """
+    known = registry.programs()
+    return {
+        name: {**options, **_digest(name)} if name in known and _needs(options) else dict(options)
+        for name, options in daemons.items()
+    }
+
+
+def with_programs(daemons: DaemonOptions) -> Dict[str, Dict[str, Any]]:
+    """The same with the programs as well, as base64."""
+    known = registry.programs()
+    return {
+        name: {**options, **_digest(name), "program": base64.b64encode(_built(name)).decode()}
+        if name in known and _needs(options)
+        else dict(options)
+        for name, options in daemons.items()
+    }

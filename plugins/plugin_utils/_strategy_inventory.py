@@ -26,10 +26,13 @@ Given = TypeVar("Given")
 
 _PREFIXES = (
     plan_variables.STRATEGY,
+    *plan_variables.OF_ROLES,
     "rdma_links_",
     "rdma_discover_expect_",
     "rdma_kernel_netns_mode",
     "rdma_ofed_",
+    "rdma_operator_sriov_namespace",
+    "rdma_workloads_gpu_resource",
     *(f"{role}_" for role in registry.roles()),
 )
 
@@ -56,6 +59,12 @@ def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str
     known = _inventory.options(context)
     host, own = _inventory.of_task(context, variables, _matters)
     return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
+
+
+def of_fleet(found: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, Any]:
+    """Variables with one value for all of these hosts, in their types, defaults included."""
+    first = found[0].variables if found else {}
+    return {**plan_variables.defaults(known), **plan_variables.converted(first, known)[0]}
 
 
 def given(value: Union[Given, str, None]) -> Optional[Given]:

@@ -53,13 +53,8 @@ DEMO: Fleet = {
 # Of these a large fleet has copies, as many of each. A /24 holds no more of them.
 KINDS = {"v100": "v100-01", "a100": "a100-01", "h100": "h100-01", "lab": "lab-01"}
 MOST = 250 * len(KINDS)
-# No kubelet starts what provision would wait for.
-LIVE = {
-    "rdma_cluster": "kubernetes",
-    "rdma_driver_wait": False,
-    "rdma_host_device_wait": False,
-    "rdma_shared_device_wait": False,
-}
+# No kubelet starts what provision would wait for. Older commits have a variable of each role.
+WAIT, OF_ROLES = "rdma_wait", ("rdma_driver_wait", "rdma_host_device_wait", "rdma_shared_device_wait")
 # Of the example inventory; in the cluster a hash of its content follows.
 TEMPLATE = re.compile("h100-1nic-[0-9a-f]+")
 DRIVER = "dra.net"
@@ -192,8 +187,11 @@ class Bench:
             for group, hosts in self._fleet.items()
         }
         _write(directory / "inventory/hosts.yml", {"all": {"children": groups}})
+        defaults = "".join(path.read_text() for path in tree.path.glob("roles/*/defaults/main.yml"))
+        waits = [name for name in OF_ROLES if f"{name}:" in defaults] or [WAIT]
         own = {
-            **LIVE,
+            **dict.fromkeys(waits, False),
+            "rdma_cluster": "kubernetes",
             "ansible_connection": "local",
             "ansible_python_interpreter": sys.executable,
             "rdma_discover_root": f"{self._scratch}/nodes/{{{{ inventory_hostname }}}}",

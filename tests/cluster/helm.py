@@ -29,9 +29,9 @@ Done = subprocess.CompletedProcess
 
 
 class HelmRole:
-    """Plays tasks of a role for the host gpu-1; ``variables`` are those of the role, without its name before theirs.
+    """Plays tasks of a role for the host gpu-1. What is written besides is in ``scratch``.
 
-    What is written besides is in ``scratch``.
+    ``variables`` are those of the role, without its name before theirs, and others by their whole names.
     """
 
     def __init__(self, role: str, kubeconfig: Path, scratch: Path, **variables: Any) -> None:
@@ -48,7 +48,10 @@ class HelmRole:
 
     def __call__(self, tasks: str, *options: str, helm: str = "", **variables: Any) -> Done[str]:
         """``helm`` is the directory of another one."""
-        own = {f"{self._role}_{name}": value for name, value in {**self._variables, **variables}.items()}
+        own = {
+            name if name.startswith("rdma_") else f"{self._role}_{name}": value
+            for name, value in {**self._variables, **variables}.items()
+        }
         hosts = {"gpu-1": {**own, "ansible_connection": "local"}}
         role = {"ansible.builtin.import_role": {"name": f"zerocopy.rdma.{self._role}", "tasks_from": tasks}}
         inventory, playbook = self._scratch / "hosts.yml", self._scratch / "play.yml"

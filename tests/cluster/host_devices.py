@@ -52,7 +52,7 @@ def operated(pods: str, operator: str) -> Dict[str, Any]:
         "rdma_claims_templates": [],
         "rdma_claims_claims": [],
         "rdma_host_device_provider": "sriov_operator",
-        "rdma_host_device_operator_namespace": operator,
+        "rdma_operator_sriov_namespace": operator,
         "rdma_host_device_prefix": OPERATOR_PREFIX,
         "rdma_host_device_networks": ["10.110.0.0/24"],
         "rdma_host_device_namespaces": [pods],

@@ -145,9 +145,7 @@ class Playbook:
             (layer / "group_vars" / f"{group}.yml").write_text(json.dumps(own))
         every = {
             "rdma_cluster": "kubernetes",
-            "rdma_driver_wait": False,
-            "rdma_host_device_wait": False,
-            "rdma_shared_device_wait": False,
+            "rdma_wait": False,
             "rdma_discover_root": f"{self._nodes}/{{{{ inventory_hostname }}}}",
             **variables,
         }

@@ -49,11 +49,11 @@ def values(cluster: dynamic.DynamicClient) -> Dict[str, Any]:
 
 def test_deployed_once_and_taken_back(cluster: dynamic.DynamicClient, play: HelmRole) -> None:
     own: Dict[str, Any] = {"gpu_root": "/run/nvidia/driver", "gpu_values": {"image": {"repository": "mirror.example"}}}
-    assert changed(play("gpu", "--check", **own)) == 1
+    assert changed(play("chart", "--check", **own)) == 1
     namespaces = cluster.resources.get(api_version="v1", kind="Namespace")
     assert NAME not in {one.metadata.name for one in namespaces.get().items}
 
-    assert changed(play("gpu", **own)) == 1
+    assert changed(play("chart", **own)) == 1
     assert values(cluster) == {
         "gpuResourcesEnabledOverride": True,
         "image": {"repository": "mirror.example", "tag": "v0.4.1"},
@@ -64,14 +64,14 @@ def test_deployed_once_and_taken_back(cluster: dynamic.DynamicClient, play: Helm
         "nvidiaDriverRoot": "/run/nvidia/driver",
         "resources": {"computeDomains": {"enabled": False}},
     }
-    assert changed(play("gpu", **own)) == 0
-    assert changed(play("gpu", **own, kubelet_root="/data/kubelet")) == 1
+    assert changed(play("chart", **own)) == 0
+    assert changed(play("chart", **own, kubelet_root="/data/kubelet")) == 1
     assert values(cluster)["kubeletPlugin"]["kubeletPluginsDirectoryPath"] == "/data/kubelet/plugins"
 
-    assert changed(play("gpu_absent")) == 1
+    assert changed(play("chart_absent")) == 1
     maps = cluster.resources.get(api_version="v1", kind="ConfigMap")
     assert "values" not in {one.metadata.name for one in maps.get(namespace=NAME).items}
-    assert changed(play("gpu_absent")) == 0
+    assert changed(play("chart_absent")) == 0
 
 
 def test_refused_without_helm_and_beside_the_device_plugin(
@@ -85,7 +85,7 @@ def test_refused_without_helm_and_beside_the_device_plugin(
         ("/nowhere", "helm on the Ansible controller is missing: it must be"),
         (str(other.parent), "helm on the Ansible controller is v4.3.1+g0: it must"),
     ):
-        assert text in said(play("gpu_check", helm=directory))
+        assert text in said(play("chart_check", helm=directory))
 
     offered = {"nvidia.com/v100": "4", "nvidia.com/gpu.shared": "80", "example.org/gpu": "8"}
     nodes = {name: node(name) for name in ("gpu-1", "gpu-2")}
@@ -95,10 +95,10 @@ def test_refused_without_helm_and_beside_the_device_plugin(
             body["status"][room] = {**body["status"][room], "nvidia.com/hostdev": "2", **offered}
         create(cluster, "Node", body)
     both = "gpu-1 (nvidia.com/gpu.shared, nvidia.com/v100), gpu-2 (nvidia.com/gpu.shared, nvidia.com/v100): rdma_driver"
-    assert both in said(play("gpu_check"))
+    assert both in said(play("chart_check"))
     # The chart keeps away from the node that is not in the run.
     away = {"kubeletPlugin": {"nodeSelector": {"pool": "training"}}}
-    told = said(play("gpu_check", gpu_values=away))
+    told = said(play("chart_check", gpu_values=away))
     assert "deployed. gpu-1 (nvidia.com/gpu.shared, nvidia.com/v100): rdma_driver_gpu_deploy is true, but" in told
     # The kubelet keeps it so when the plugin has gone.
     gone = dict.fromkeys(["nvidia.com/v100", "nvidia.com/gpu.shared"], "0")
@@ -107,6 +107,6 @@ def test_refused_without_helm_and_beside_the_device_plugin(
     for name in nodes:
         api.status.patch(name=name, body=patch, content_type="application/merge-patch+json")
     own = {"rdma_gpu_resources": ["example.org/gpu"]}
-    assert "gpu-1 (example.org/gpu), gpu-2" in said(play("gpu_check", "-e", json.dumps(own)))
-    assert changed(play("gpu_check")) == 0
-    assert changed(play("gpu")) == 1
+    assert "gpu-1 (example.org/gpu), gpu-2" in said(play("chart_check", "-e", json.dumps(own)))
+    assert changed(play("chart_check")) == 0
+    assert changed(play("chart")) == 1

@@ -98,7 +98,7 @@ def kubelet(cluster: dynamic.DynamicClient, namespace: str, create: Callable[...
         body = node(host)
         body["metadata"]["labels"]["zerocopy.rdma/group"] = group
         create(cluster, "Node", body)
-    own = {"rdma_driver_namespace": namespace, "rdma_driver_set": namespace}
+    own = {"rdma_driver_namespace": namespace}
     plan = deployment.plan([InventoryHost(host, group, own) for host, group in HOSTS.items()], variables.options_of())
     assert plan.problems == []
     for item in plan.objects:

@@ -321,7 +321,7 @@ _PUT_BACK = """
   tasks:
     - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_kernel, tasks_from: modules}
       vars: {rdma_kernel_netns_mode: exclusive}
-    - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_inject, tasks_from: node}
+    - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_runtime, tasks_from: daemons}
     - ansible.builtin.include_role: {name: zerocopy.rdma.rdma_migrate, tasks_from: move_back}
 """
 
@@ -347,7 +347,7 @@ def test_a_node_gets_its_netns_mode_and_plugin_back(
         return file
 
     setup = _PUT_BACK.partition("    - ansible.builtin.include_role")[0].replace("exclusive", "shared")
-    given: Object = {"groups": _group("dra"), "rdma_inject_await": 0, "rdma_discover_root": str(node)}
+    given: Object = {"groups": _group("dra"), "rdma_discover_root": str(node)}
     playbook(name=str(play(setup)), rdma_strategy="inject", **given)
     before = prepared()
     assert any("inject.json" in name for name in before)

@@ -153,7 +153,7 @@ def test_what_a_killed_run_has_left_is_ours(cluster_set: ClusterSet, play: HelmR
 def test_the_chart_of_the_sriov_operator(cluster_set: ClusterSet, play: HelmRole, tmp_path: Path) -> None:
     chart = source(tmp_path) / "deployment" / "sriov-network-operator-chart"
     # Nothing runs the operator here.
-    own: Dict[str, Any] = {"network": False, "sriov": True, "sriov_chart": str(chart), "wait": False}
+    own: Dict[str, Any] = {"network": False, "sriov": True, "sriov_chart": str(chart), "rdma_wait": False}
     definitions = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (chart / "crds").glob("*.yaml")]
     try:
         assert changed(play("main", **own)) == 1

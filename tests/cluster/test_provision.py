@@ -182,9 +182,8 @@ def test_manifests_are_what_would_be_applied(cluster_set: ClusterSet, playbook: 
 
 def test_nodes_get_no_labels_where_the_driver_would_be_refused(cluster_set: ClusterSet, playbook: Playbook) -> None:
     before = versions(cluster_set)
-    said = playbook.refused(
-        rdma_claims_namespaces=[cluster_set.namespace], rdma_driver_parent_namespace="nobody-made-it"
-    )
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    said = playbook.refused(**own, rdma_parent_namespace="nobody-made-it")
     assert "the namespace nobody-made-it for the parent of the set does not exist" in said
     assert versions(cluster_set) == before
 

@@ -151,7 +151,7 @@ def test_a_plugin_is_updated_before_a_node_joins_it(cluster_set: ClusterSet, pla
 
 
 def test_the_strategies_of_the_example_inventory(cluster_set: ClusterSet, playbook: Playbook) -> None:
-    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace], "rdma_host_device_wait": False}
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace], "rdma_wait": False}
     playbook.example(**own)
     assert {name for name in there(cluster_set) if "daemonset" in name} == {
         "daemonset.apps/rdma-shared-v100",

@@ -167,7 +167,7 @@ def test_vfs_of_infiniband_by_the_operator(cluster_set: ClusterSet, operator: st
     for hca in facts["hcas"]:
         hca["sriov"].update(role="pf", num_vfs=4)
     own = operated(cluster_set.namespace, operator)
-    found = SRIOV.right(SRIOV.hosts_of({"v100-01": facts}, "v100", **own, rdma_host_device_max_unavailable="10%"))
+    found = SRIOV.right(SRIOV.hosts_of({"v100-01": facts}, "v100", **own, rdma_max_unavailable="10%"))
     (one,) = found["sets"]
     objects = [item for item in one["objects"] if item["apiVersion"].startswith(_GROUP)]
     assert {item["kind"] for item in objects} >= {"SriovIBNetwork", "SriovNetworkPoolConfig"}

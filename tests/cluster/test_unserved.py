@@ -136,7 +136,7 @@ def test_a_node_that_publishes_no_nic_stops_no_other(
     items = resource_slices(devices)
     cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
     before = there(cluster_set)
-    said, _results = playbook.partly("--tags", "claims", rdma_driver_wait=True, **own)
+    said, _results = playbook.partly("--tags", "claims", rdma_wait=True, **own)
     cluster_set.kubectl("delete", "resourceslices", *(item["metadata"]["name"] for item in items))
     assert list(said) == ["v100-02"]
     assert said["v100-02"].startswith("v100-02: no pod can claim its NICs: DRANET publishes nothing there: ")

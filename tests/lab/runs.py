@@ -16,7 +16,7 @@ from typing import Any
 
 PREFIX = "zerocopy.rdma."
 # What a comparison predicts and a change of the module makes. Packages are none of ours.
-PARTS = {"kernel", "links", "runtime", "inject", "images"}
+PARTS = {"kernel", "links", "runtime", "daemons", "images"}
 
 
 def runs(record: Path) -> list[dict[str, Any]]:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import PARENT_NAMESPACE, SET
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as values_names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
-_NAMESPACE, _SET, _PARENT, _PULL_SECRETS = "_namespace", "_set", "_parent_namespace", "_pull_secrets"
+_NAMESPACE, _PULL_SECRETS = "_namespace", "_pull_secrets"
 # An operator is in a cluster once.
 _OPERATORS = "rdma_operator_"
 # Of no strategy; those of a strategy are in its own room.
@@ -27,6 +28,7 @@ NAMES = (
     "rdma_gpu_resources",
     "rdma_kubeconfig",
     "rdma_manifests",
+    PARENT_NAMESPACE,
     "rdma_serial",
     "rdma_verify_directory",
     "rdma_verify_image",
@@ -43,14 +45,12 @@ Hosts = Sequence[Tuple[str, Mapping[str, Any]]]
 
 
 def problems(hosts: Hosts, defaults: Mapping[str, Any], own: Sequence[str]) -> Iterator[Tuple[str, Problem]]:
-    """What differs between hosts that must not, names that cannot be, and sets of objects that would be one.
+    """What differs between hosts that must not, and names that cannot be.
 
     ``hosts`` have their variables in their types; ``defaults`` are for those that a host does not set. ``own`` are
-    names of variables of strategies. Their endings say what they are: ``_namespace`` a namespace, ``_set`` the name of
-    a set of objects, with ``_parent_namespace`` for the namespace of its parent.
+    names of variables of strategies. Those that end with ``_namespace`` are namespaces.
     """
     names = (*own, *NAMES)
-    sets = [(name, name[: -len(_SET)] + _PARENT) for name in names if name.endswith(_SET)]
     given = {name for _host, values in hosts for name in values}
     operators = sorted(name for name in given if name.startswith(_OPERATORS))
     for name in (*names, *operators):
@@ -58,14 +58,9 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any], own: Sequence[str]) -> I
             yield from _different(name, hosts, defaults.get(name))
     for name in sorted(given.intersection(name for name in names if name.endswith(_NAMESPACE))):
         yield from _no_namespace(name, hosts)
-    # The names of sets are also checked where they are made from rdma_set, once Ansible has templated them.
-    made = {name for name, _parent in sets if "{{" not in str(defaults.get(name))}
-    secrets = made | given.intersection(name for name, _parent in sets)
-    secrets |= {name for name in given if name.endswith(_PULL_SECRETS)}
-    for name in sorted(secrets):
+    # No host has the first of these: a play says it for all of them.
+    for name in (SET, *sorted(name for name in given if name.endswith(_PULL_SECRETS))):
         yield from _no_secret(name, hosts, defaults.get(name))
-    if given.intersection(name for both in sets for name in both):
-        yield from _one_set(hosts, defaults, sets)
 
 
 def _different(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Problem]]:
@@ -95,21 +90,3 @@ def _no_secret(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Pro
         for at, entry in entries:
             if not values_names.is_subdomain(entry):
                 yield host, wrong(at, entry, right)
-
-
-def _one_set(
-    hosts: Hosts, defaults: Mapping[str, Any], sets: Sequence[Tuple[str, str]]
-) -> Iterator[Tuple[str, Problem]]:
-    for host, values in hosts:
-        own = {**defaults, **values}
-        first: Dict[Tuple[Any, ...], str] = {}
-        for both in sets:
-            place = tuple(own.get(name) for name in both)
-            other = first.setdefault(place, both[0])
-            # A plan that is only of one role knows nothing of the defaults of others.
-            if other != both[0] and place[0] is not None:
-                right = (
-                    f"and so is {other}, both in namespace {place[1]}: each step would delete the objects of the "
-                    f"other, so the names must differ"
-                )
-                yield host, wrong(both[0], place[0], right)

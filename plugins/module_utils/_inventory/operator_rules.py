@@ -12,7 +12,7 @@ import os
 import re
 import tarfile
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names as values_names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
@@ -53,7 +53,11 @@ class OperatorVariables:
         return f"{self.deploy}_values"
 
 
-OPERATORS = (OperatorVariables(PREFIX + "sriov"), OperatorVariables(PREFIX + "network"))
+def operators(known: Iterable[str]) -> List[OperatorVariables]:
+    """Those that the role can install, by the names of its variables: each has a chart."""
+    every = set(known)
+    found = [OperatorVariables(name) for name in known if name.startswith(PREFIX)]
+    return [names for names in found if names.chart in every]
 
 
 def is_local(chart: str) -> bool:
@@ -137,7 +141,7 @@ def problems(
 
     Hosts must not differ in these variables, which is checked elsewhere, so those of the first host are checked here.
     """
-    for names in OPERATORS:
+    for names in operators(defaults):
         asking = [host for host, values in hosts if values.get(names.deploy)]
         first: Optional[Mapping[str, Any]] = next((values for _host, values in hosts if values.get(names.deploy)), None)
         for problem in _of_operator(names, {**defaults, **first}) if first is not None else ():

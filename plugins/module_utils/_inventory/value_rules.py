@@ -28,8 +28,6 @@ _RULES: Mapping[str, Callable[[Any], Any]] = {
     "rdma_discover_expect_gpus": integer.between(0, 1024),
     "rdma_discover_expect_rate_gbps": integer.between(0, 100_000, " Gb/s"),
     "rdma_runtime_nri_request_timeout": duration.of_nri,
-    "rdma_runtime_nri_registration_timeout": duration.of_nri,
-    "rdma_runtime_await_plugins": integer.between(0, 3600, " seconds"),
     "rdma_links_rollback_seconds": duration.rollback_seconds,
 }
 

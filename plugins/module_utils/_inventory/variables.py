@@ -29,6 +29,10 @@ Options = Mapping[str, Mapping[str, Any]]
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
 STRATEGY = "rdma_strategy"
+# Sets of objects in the cluster: how their names begin, and the namespace of the Secrets that are their parents.
+SET, PARENT_NAMESPACE = "rdma_set", "rdma_parent_namespace"
+# How what runs on nodes is rolled out.
+WAIT, MAX_UNAVAILABLE = "rdma_wait", "rdma_max_unavailable"
 # What rdma_discover sets for a host that does not answer.
 SILENT = "rdma_discover_silent"
 _LEFT = re.compile(rf"^(?: +register: ({PREFIX}[a-z_]+)|({PREFIX}[a-z_]+):.*)\n", re.MULTILINE)
@@ -48,10 +52,16 @@ PLAYBOOKS: Options = {
     "rdma_hosts": {"type": "str"},
     "rdma_kubeconfig": {"type": "str"},
     "rdma_manifests": {"type": "str"},
+    MAX_UNAVAILABLE: {"type": "str", "default": "1"},
+    PARENT_NAMESPACE: {"type": "str", "default": "kube-system"},
     "rdma_serial": {"type": "raw"},
     "rdma_serial_max": {"type": "raw"},
     STRATEGY: {"type": "str", "default": "dra"},
+    WAIT: {"type": "bool", "default": True},
 }
+
+# Of these, what only roles read, so that a play of a user may set it for its roles.
+OF_ROLES = (PARENT_NAMESPACE, WAIT, MAX_UNAVAILABLE)
 
 _MISSPELT_PREFIX = re.compile(r"^(?!rdma)(?=.{0,3}r)(?=.{0,3}d)(?=.{0,3}m)(?=.{0,3}a)[rdma]{4}_", re.IGNORECASE)
 _TRUE, _FALSE = ("yes", "on", "true", "1", "y", "t", "1.0"), ("no", "off", "false", "0", "n", "f", "0.0")
@@ -71,7 +81,7 @@ def results() -> Options:
         "rdma_preflight_role": {"type": "str"},
         "rdma_provision_nodes": {"type": "raw"},
         "rdma_provision_unserved": {"type": "raw"},
-        "rdma_set": {"type": "str"},
+        SET: {"type": "str", "default": "zerocopy-rdma"},
         "rdma_verify_batch": {"type": "raw"},
         "rdma_verify_moved": {"type": "raw"},
         "rdma_verify_whole_fleet": {"type": "bool"},

@@ -227,11 +227,10 @@ def _policy(
     """An operator's policy has fields of others as well."""
     if found.problems or not strategy.kinds or _POLICY not in (cluster.kinds or ()):
         return
-    name, namespace = (str(values[variable]) for variable in strategy.driver_set)
+    (own,) = strategy.sets(DRIVER, values)
     title = _title(strategy, "Apply the fields of the policy of the Network Operator")
-    yield FieldsStep(
-        title, DRIVER, dict(found.policy.object), f"zerocopy.rdma/{namespace}/{name}", found.policy.without
-    )
+    manager = f"zerocopy.rdma/{own.namespace}/{own.name}"
+    yield FieldsStep(title, DRIVER, dict(found.policy.object), manager, found.policy.without)
 
 
 def _left_behind(leaves: Mapping[str, Sequence[str]], cluster: ClusterState) -> Dict[str, Sequence[str]]:
@@ -302,8 +301,7 @@ def _removal(
     known: plan_variables.Options,
     values: Mapping[str, Any],
 ) -> Iterator[Step]:
-    for name, namespace in strategy.sets(part):
-        each = ObjectSet(str(values[name]), str(values[namespace]), [])
+    for each in strategy.sets(part, values):
         if _there(each, cluster):
             yield ObjectsStep(
                 _title(strategy, "Remove the claims" if part == CLAIMS else "Remove the objects"),

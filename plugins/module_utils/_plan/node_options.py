@@ -18,7 +18,7 @@ Values = Mapping[str, Any]
 PartOptions = Dict[str, Any]
 
 PRESENT, ABSENT = "present", "absent"
-_LIVE = "/"
+_ROOT, _LIVE = "rdma_discover_root", "/"
 _NO_RUNTIME = "none"
 
 
@@ -27,14 +27,14 @@ class NodeOptions:
     """Options of each part of a node, as the part's ``SPEC`` in ``_prepare`` has them.
 
     ``None`` where a node has no such part: no packages in an image, no runtime with ``rdma_runtime_flavour=none``, no
-    images without archives.
+    images without archives. ``daemons`` are by name.
     """
 
     packages: Optional[List[str]] = None
     kernel: Optional[PartOptions] = None
     links: Optional[PartOptions] = None
     runtime: Optional[PartOptions] = None
-    inject: Optional[PartOptions] = None
+    daemons: Optional[Dict[str, PartOptions]] = None
     images: Optional[List[PartOptions]] = None
 
 
@@ -46,8 +46,9 @@ def _same(values: Values, prefix: str, *names: str) -> PartOptions:
 def _kernel(values: Values) -> PartOptions:
     # Without a value, they stay on the node as they are.
     limits = {"netns_mode": registry.netns_mode(values), "user_memlock": values["rdma_kernel_user_memlock"]}
-    names = ("root", "modules", "options", "blacklist", "update_initramfs")
+    names = ("modules", "options", "blacklist", "update_initramfs")
     return {
+        "root": values[_ROOT],
         **_same(values, "rdma_kernel_", *names),
         **{name: value for name, value in limits.items() if value},
     }
@@ -55,19 +56,19 @@ def _kernel(values: Values) -> PartOptions:
 
 def _links(values: Values, links: LinkPlan) -> PartOptions:
     return {
-        **_same(values, "rdma_links_", "root", "rollback_seconds"),
+        "root": values[_ROOT],
+        "rollback_seconds": values["rdma_links_rollback_seconds"],
         "links": links.links,
         "unmanaged": links.unmanaged,
     }
 
 
 def _runtime(values: Values) -> PartOptions:
-    names = ("root", "cdi", "validator", "memlock", "restart", "recover_sandboxes", "await_plugins")
     return {
-        **_same(values, "rdma_runtime_", *names),
+        "root": values[_ROOT],
+        **_same(values, "rdma_runtime_", "validator", "memlock", "restart", "recover_sandboxes"),
         "runtime": values["rdma_runtime_flavour"],
         "request_timeout": values["rdma_runtime_nri_request_timeout"],
-        "registration_timeout": values["rdma_runtime_nri_registration_timeout"],
         "memlock_handlers": values["rdma_runtime_handlers"],
     }
 
@@ -76,7 +77,7 @@ def images(values: Values) -> Optional[List[PartOptions]]:
     """The images of a host's strategy that come from archives, for the runtime that runs its pods."""
     strategy = registry.of_host(values)
     runtime = values["rdma_runtime_flavour"]
-    if strategy is None or values["rdma_discover_root"] != _LIVE or runtime == _NO_RUNTIME:
+    if strategy is None or values[_ROOT] != _LIVE or runtime == _NO_RUNTIME:
         return None
     archived = [image for image in strategy.images(values) if image.archive]
     return [{"name": image.name, "archive": image.archive, "runtime": runtime} for image in archived] or None
@@ -85,22 +86,23 @@ def images(values: Values) -> Optional[List[PartOptions]]:
 def present(values: Values, links: LinkPlan) -> NodeOptions:
     """What a host with these variables (in their types, defaults included) and links shall have."""
     return NodeOptions(
-        packages=values["rdma_kernel_packages"] if values["rdma_kernel_root"] == _LIVE else None,
+        packages=values["rdma_kernel_packages"] if values[_ROOT] == _LIVE else None,
         kernel=_kernel(values),
         links=_links(values, links),
         runtime=_runtime(values) if values["rdma_runtime_flavour"] != _NO_RUNTIME else None,
-        inject=registry.daemon(values, wanted=True),
+        daemons=registry.daemons(values, wanted=True),
         images=images(values),
     )
 
 
 def absent(values: Values) -> NodeOptions:
     """What it takes to put a host back as it was before. Its packages and images stay."""
-    runtime = {**_same(values, "rdma_runtime_", "root", "recover_sandboxes", "await_plugins"), "state": ABSENT}
+    gone = {"root": values[_ROOT], "state": ABSENT}
     flavour = values["rdma_runtime_flavour"]
+    runtime = {**gone, **_same(values, "rdma_runtime_", "recover_sandboxes"), "runtime": flavour}
     return NodeOptions(
-        kernel={**_same(values, "rdma_kernel_", "root", "update_initramfs"), "state": ABSENT},
-        links={**_same(values, "rdma_links_", "root"), "state": ABSENT},
-        runtime={**runtime, "runtime": flavour} if flavour != _NO_RUNTIME else None,
-        inject=registry.daemon(values, wanted=False),
+        kernel={**gone, **_same(values, "rdma_kernel_", "update_initramfs")},
+        links=gone,
+        runtime=runtime if flavour != _NO_RUNTIME else None,
+        daemons=registry.daemons(values, wanted=False),
     )

@@ -12,7 +12,7 @@ Check mode of a concern and its part of a comparison are the same.
 from __future__ import annotations
 
 import traceback
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
@@ -29,17 +29,24 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "kernel": _part("dict"),
     "links": _part("dict"),
     "runtime": _part("dict"),
-    "inject": _part("dict"),
+    "daemons": _part("dict"),
     "images": _part("list"),
     "plan": {"type": "path"},
     "parts": {
         "type": "list",
         "elements": "str",
-        "choices": ["packages", "kernel", "links", "runtime", "inject", "images"],
+        "choices": ["packages", "kernel", "links", "runtime", "daemons", "images"],
     },
     "compare": {"type": "bool", "default": False},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
 }
+
+
+def _joined(results: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    found = {
+        name: [item for each in results for item in each.get(name, [])] for name in ("changes", "diff", "warnings")
+    }
+    return {"changed": bool(found["changes"]), **found}
 
 
 # In the order in which they are changed. The imports are inside, so that what is not asked for is not loaded.
@@ -73,21 +80,19 @@ def _runtime(options: Options, check: bool) -> Dict[str, Any]:
     return converge(request(dict(options), check), Files(options["root"])).result()
 
 
-def _inject(options: Options, check: bool) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import converge
+def _daemons(options: Options, check: bool) -> Dict[str, Any]:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
 
-    return converge(options, check)
+    found = [DAEMONS[name].converge(own, check) for name, own in options.items()]
+    # At most one of them is wanted, and only that one has something to say of itself.
+    return {**{name: value for each in found for name, value in each.items()}, **_joined(found)}
 
 
 def _images(options: Options, check: bool) -> Dict[str, Any]:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options, images
 
-    found = [images.converge(image_options.request(own, check), Files()) for own in options["images"]]
-    joined = {
-        name: [item for image in found for item in image.get(name, [])] for name in ("changes", "diff", "warnings")
-    }
-    return {"changed": bool(joined["changes"]), **joined}
+    return _joined([images.converge(image_options.request(own, check), Files()) for own in options["images"]])
 
 
 CONCERNS: Dict[str, Callable[[Options, bool], Dict[str, Any]]] = {
@@ -95,7 +100,7 @@ CONCERNS: Dict[str, Callable[[Options, bool], Dict[str, Any]]] = {
     "kernel": _kernel,
     "links": _links,
     "runtime": _runtime,
-    "inject": _inject,
+    "daemons": _daemons,
     "images": _images,
 }
 _ALWAYS: Dict[str, Any] = {

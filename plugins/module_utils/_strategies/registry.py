@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
@@ -16,13 +16,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rul
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
+    ObjectSet,
     Strategy,
     StrategyPlan,
     of_fleet,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.strategy import Dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.host_device.strategy import HostDevice
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import daemon_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.strategy import Inject
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.strategy import SharedDevice
@@ -100,11 +100,34 @@ def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
     return values.get(NETNS_MODE) or only
 
 
-def daemon(values: Mapping[str, Any], wanted: bool) -> Dict[str, Any]:
-    """Options of the daemon of a host with these variables: without ``wanted``, or with another strategy, it goes."""
-    strategy = of_host(values)
-    mine = wanted and strategy is not None and strategy.name == Inject.name
-    return daemon_options.options(values) if mine else daemon_options.removal(values)
+def daemons(values: Mapping[str, Any], wanted: bool) -> Dict[str, Dict[str, Any]]:
+    """By name the options of all daemons on a host with these variables.
+
+    Those of other strategies go, and without ``wanted`` its own one as well.
+    """
+    own = of_host(values)
+    every = [(strategy.daemon, wanted and strategy is own) for strategy in STRATEGIES.values() if strategy.daemon]
+    return {daemon.name: daemon.options(values) if mine else daemon.removal(values) for daemon, mine in every}
+
+
+def of_ofed() -> Strategy:
+    """The one whose policies deploy the OFED driver of the Network Operator, by its label."""
+    return next(strategy for strategy in STRATEGIES.values() if strategy.has_ofed)
+
+
+def asked_by() -> Dict[str, str]:
+    """By strategy the variable without which pods can request nothing of it."""
+    return {name: strategy.asked_by for name, strategy in STRATEGIES.items() if strategy.asked_by}
+
+
+def programs() -> Dict[str, Callable[[], bytes]]:
+    """By the name of each daemon what makes its program."""
+    return {strategy.daemon.name: strategy.daemon.program for strategy in STRATEGIES.values() if strategy.daemon}
+
+
+def with_daemon(name: str) -> bool:
+    """Whether a strategy, by any of its names, has a daemon; what is no strategy has none."""
+    return any(strategy.daemon for strategy in STRATEGIES.values() if name in strategy.names)
 
 
 def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
@@ -125,16 +148,16 @@ def publish_timeout(values: Mapping[str, Any]) -> int:
     return max(int(values[name]) for name in names)
 
 
-def charts(values: Mapping[str, Any]) -> bool:
-    """Whether a chart of this run brings DRA drivers; ``values`` are typed."""
-    return any(values.get(variable) for strategy in STRATEGIES.values() for variable in strategy.beside)
+def charts(values: Mapping[str, Any]) -> List[str]:
+    """The roles whose charts bring DRA drivers in this run; ``values`` are typed."""
+    return [role for strategy in STRATEGIES.values() for role in strategy.charts(values)]
 
 
 def sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
     """Name and namespace of each set of objects of all strategies."""
     values = of_fleet(hosts, known)
-    every = [each for strategy in STRATEGIES.values() for part in ("driver", "claims") for each in strategy.sets(part)]
-    return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in every]
+    parts = ("driver", "claims")
+    return _named(each for strategy in STRATEGIES.values() for part in parts for each in strategy.sets(part, values))
 
 
 def plan_of(name: str, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
@@ -174,8 +197,11 @@ def _with_leaves(
 def driver_sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:
     """Name and namespace of each set of objects that has a DRA driver or a device plugin."""
     values = of_fleet(hosts, known)
-    sets = [strategy.driver_set for strategy in STRATEGIES.values() if all(strategy.driver_set)]
-    return [{"name": str(values[name]), "namespace": str(values[namespace])} for name, namespace in sets]
+    return _named(each for strategy in STRATEGIES.values() for each in strategy.sets("driver", values))
+
+
+def _named(sets: Iterable[ObjectSet]) -> List[Dict[str, str]]:
+    return [{"name": each.name, "namespace": each.namespace} for each in sets]
 
 
 def driver_pods(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:

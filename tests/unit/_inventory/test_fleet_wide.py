@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Variables with one value for the fleet: what hosts disagree on is refused, and so is one set for two steps."""
+"""Variables with one value for the fleet: what hosts disagree on is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
@@ -45,10 +44,8 @@ def everywhere(**values: Any) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("variable", "value", "other"),
     [
-        ("rdma_claims_set", "mine", "'zerocopy-rdma-claims'"),
-        ("rdma_claims_parent_namespace", "training", "'kube-system'"),
+        ("rdma_parent_namespace", "training", "'kube-system'"),
         ("rdma_claims_wait_timeout", 60, "120"),
-        ("rdma_driver_set", "mine", "'zerocopy-rdma-driver'"),
         ("rdma_driver_namespace", "rdma", "'kube-system'"),
         ("rdma_driver_gpu_deploy", True, "False"),
         ("rdma_cluster", "none", "not set"),
@@ -73,64 +70,26 @@ def test_gpu_resources_have_a_domain() -> None:
 
 
 def test_to_say_what_is_the_default_is_no_disagreement() -> None:
-    assert preflight(on_v100(rdma_driver_namespace="kube-system", rdma_claims_set="zerocopy-rdma-claims")) == []
-    # The playbooks name the sets after the hosts of the run.
-    own = on_v100(rdma_claims_set="zerocopy-rdma-v100-claims")
-    assert preflight(own, rdma_set="zerocopy-rdma-v100") == []
-
-
-@pytest.mark.parametrize("filter_", [claims, preflight])
-@pytest.mark.parametrize(
-    ("values", "context", "name"),
-    [
-        ({"rdma_claims_set": "zerocopy-rdma-driver"}, {}, "zerocopy-rdma-driver"),
-        ({"rdma_driver_set": "zerocopy-rdma-claims"}, {}, "zerocopy-rdma-claims"),
-        ({"rdma_driver_set": "one", "rdma_claims_set": "one"}, {}, "one"),
-        ({"rdma_driver_set": "mine-claims"}, {"rdma_set": "mine"}, "mine-claims"),
-        # As with -e, which is above what the inventory says.
-        ({}, {"rdma_claims_set": "zerocopy-rdma-driver"}, "zerocopy-rdma-driver"),
-    ],
-)
-def test_one_set_for_two_steps_is_refused(
-    filter_: Any, values: dict[str, Any], context: dict[str, Any], name: str
-) -> None:
-    hostvars = everywhere(**values)
-    found = preflight(hostvars, **context) if filter_ is preflight else claims(context, HOSTS, hostvars)["problems"]
-    assert found == [
-        f"a100-01,v100-[01-02]: rdma_claims_set is '{name}', and so is rdma_driver_set, both in namespace kube-system: "
-        f"each step would delete the objects of the other, so the names must differ"
-    ]
-
-
-def test_sets_of_one_name_in_two_namespaces_are_two() -> None:
-    own = {"rdma_driver_set": "one", "rdma_claims_set": "one", "rdma_driver_parent_namespace": "rdma"}
-    assert preflight(everywhere(**own)) == []
+    assert preflight(on_v100(rdma_driver_namespace="kube-system", rdma_parent_namespace="kube-system")) == []
 
 
 def test_the_roles_refuse_it_without_the_playbooks() -> None:
-    text = "is 'zerocopy-rdma-driver' on a100-01; 'mine' on v100-[01-02]: it must be the same on all hosts"
-    problems = driver_problems({}, on_v100(rdma_driver_set="mine"))
-    assert problems == [f"a100-01,v100-[01-02]: rdma_driver_set {text}"]
-    # In a role its own defaults are in the context, worked out.
-    context = {"inventory_hostname": "a100-01", "rdma_driver_set": "zerocopy-rdma-driver"}
-    assert driver_problems(context, on_v100(rdma_driver_set="mine")) == problems
+    text = "is 'kube-system' on a100-01; 'mine' on v100-[01-02]: it must be the same on all hosts"
+    problems = driver_problems({}, on_v100(rdma_driver_namespace="mine"))
+    assert problems == [f"a100-01,v100-[01-02]: rdma_driver_namespace {text}"]
+    # In a role its own defaults are in the context.
+    context = {"inventory_hostname": "a100-01", "rdma_driver_namespace": "kube-system"}
+    assert driver_problems(context, on_v100(rdma_driver_namespace="mine")) == problems
 
 
-def test_every_default_of_a_name_is_worked_out() -> None:
-    templates = {name for name, option in variables.options_of().items() if "{{" in str(option.get("default"))}
-    assert {"rdma_claims_set", "rdma_driver_set"} <= templates
-
-
-@pytest.mark.parametrize(
-    "name", ["rdma_driver_namespace", "rdma_driver_parent_namespace", "rdma_claims_parent_namespace"]
-)
+@pytest.mark.parametrize("name", ["rdma_driver_namespace", "rdma_parent_namespace", "rdma_shared_device_namespace"])
 @pytest.mark.parametrize("value", ["RDMA", "rdma.system", "kube-system\n", "", "x" * 64])
 def test_what_is_no_namespace_is_refused_before_nodes_get_labels(name: str, value: str) -> None:
     (found,) = preflight(everywhere(**{name: value}))
     assert found.startswith(f"a100-01,v100-[01-02]: {name} is ")
     assert "it must be the name of a namespace" in found
     # By the role, too.
-    if name.startswith("rdma_driver"):
+    if name != "rdma_shared_device_namespace":
         assert driver_problems({}, everywhere(**{name: value})) == [found]
 
 
@@ -153,7 +112,9 @@ def test_each_pattern_of_hosts_has_sets_of_its_own() -> None:
 
 @pytest.mark.parametrize("own", ["Mine", "mine_1", "mine\n"])
 def test_a_prefix_of_sets_that_no_secret_can_have_is_refused(own: str) -> None:
-    found = preflight(everywhere(), rdma_set=own)
-    assert len(found) >= 2
-    assert f"a100-01,v100-[01-02]: rdma_claims_set is {own + '-claims'!r}, it must be the name of a Secret" in found[0]
+    (found,) = preflight(everywhere(), rdma_set=own)
+    assert found.startswith(f"a100-01,v100-[01-02]: rdma_set is {own!r}, it must be the name of a Secret")
+    # By the roles, too.
+    assert driver_problems({"rdma_set": own}, everywhere()) == [found]
+    assert claims({"rdma_set": own}, HOSTS, everywhere())["problems"] == [found]
     assert preflight(everywhere(), rdma_set="mine.1") == []

@@ -36,6 +36,8 @@ def of_play(play: dict[str, Any], inventory: dict[str, Any]) -> dict[str, Any]:
         # Said for this play alone.
         ({DRIVERS: DEFAULT}, {DRIVERS: ["mlx5_core"]}, {DRIVERS: DEFAULT}),
         ({"rdma_links_addresses": {0: "10.0.0.7/16"}, "rdma_hosts": "v100"}, {}, {}),
+        # Of a playbook's variables, those that roles read.
+        ({"rdma_strategy": "none", "rdma_wait": False}, {}, {"rdma_wait": False}),
         ({"ansible_user": "root"}, {}, {}),
         ({MTU: StrictUndefined(name="mtu")}, {}, {}),
     ],
@@ -88,7 +90,7 @@ def test_one_host_with_a_variable_that_cannot_be_worked_out_is_refused() -> None
         _inventory.of_task({}, host, lambda name: name == MTU)
 
 
-def test_defaults_are_not_made_from_results() -> None:
+def test_options_read_no_large_result() -> None:
     class Context(dict[str, Any]):
         def __getitem__(self, name: str) -> Any:
             read.append(name)
@@ -96,7 +98,7 @@ def test_defaults_are_not_made_from_results() -> None:
 
     read: list[str] = []
     found = _inventory.options(Context(rdma_set="mine", rdma_drift_result={"concerns": {}}))
-    assert found["rdma_driver_set"]["default"] == "mine-driver"
+    assert found["rdma_set"]["default"] == "mine"
     assert read == ["rdma_set"]
 
 

@@ -16,54 +16,61 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import inject as inject_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import request as kernel_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _node_plan, _plan_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _node_plan, _plan_files
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
 
 SPECS = {
     "kernel": kernel_options.SPEC,
     "links": links_options.SPEC,
     "runtime": runtime_options.ARGUMENTS,
-    "inject": inject_options.SPEC,
+    **{name: kind.spec for name, kind in DAEMONS.items()},
 }
 # What no variable says, or what variables say by another default.
 NOT_PLANNED = {
     "kernel": {"name", "state"},
     "links": {"confirm", "state"},
-    "runtime": {"state"},
-    "inject": {"interpreter", "digest", "program"},
+    "runtime": {"state", "registration_timeout"},
+    "inject": {"interpreter", "digest", "program", "gpu_classes", "socket", "await_seconds"},
 }
 OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}}
 ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}
 
 
 def values(**own: Any) -> dict[str, Any]:
-    return {**_inventory.defaults_of(own), **own}
+    return {**variables.defaults(variables.options_of()), **own}
 
 
 def present(**own: Any) -> NodeOptions:
     return node_options.present(values(**own), LinkPlan())
 
 
+def options_of(node: NodeOptions, part: str) -> dict[str, Any]:
+    """Those of a part, or of a daemon."""
+    found: dict[str, Any] = (node.daemons or {})[part] if part in DAEMONS else getattr(node, part)
+    return found
+
+
 def test_every_option_of_a_part_is_planned() -> None:
     found = present(rdma_strategy="inject", rdma_kernel_netns_mode="shared", rdma_kernel_user_memlock="64")
     for part, spec in SPECS.items():
-        assert set(getattr(found, part)) == set(spec) - NOT_PLANNED[part]
+        assert set(options_of(found, part)) == set(spec) - NOT_PLANNED[part]
 
 
 def test_variables_have_the_defaults_of_the_options() -> None:
     found = present(rdma_strategy="inject")
     for part, spec in SPECS.items():
-        planned, default = read(spec, getattr(found, part)), read(spec, {})
+        planned, default = read(spec, options_of(found, part)), read(spec, {})
         other = {name for name in planned if planned[name] != default[name]}
         # The only netns mode in which this strategy works.
         assert other - {"netns_mode"} == OTHER_DEFAULT.get(part, set())
@@ -72,7 +79,7 @@ def test_variables_have_the_defaults_of_the_options() -> None:
 def test_what_a_node_does_not_have() -> None:
     nothing = present(rdma_strategy="none", rdma_runtime_flavour="none", rdma_kernel_user_memlock="")
     assert (nothing.runtime, nothing.images) == (None, None)
-    assert nothing.inject == {"root": "/", "state": "absent"}
+    assert nothing.daemons == {"inject": {"root": "/", "state": "absent"}}
     assert not {"netns_mode", "user_memlock"} & set(nothing.kernel or {})
     assert nothing.packages == values()["rdma_kernel_packages"]
     image = present(**ARCHIVED)
@@ -84,15 +91,14 @@ def test_what_a_node_does_not_have() -> None:
     # Nothing is installed in an image of a node, nor can it import any.
     rooted = present(rdma_discover_root="/srv/node", **ARCHIVED)
     assert (rooted.packages, rooted.images) == (None, None)
-    assert {getattr(rooted, part)["root"] for part in SPECS} == {"/srv/node"}
-    assert present(rdma_discover_root="/srv/node", rdma_links_root="/srv/links").links["root"] == "/srv/links"  # type: ignore[index]
+    assert {options_of(rooted, part)["root"] for part in SPECS} == {"/srv/node"}
 
 
 def test_what_goes_needs_no_more_than_what_reverts_it() -> None:
     found = node_options.absent(values(rdma_runtime_flavour="k3s"))
     assert (found.packages, found.images) == (None, None)
     for part, spec in SPECS.items():
-        options = getattr(found, part)
+        options = options_of(found, part)
         assert options["state"] == "absent"
         assert set(options) <= set(spec)
     assert (found.runtime or {})["runtime"] == "k3s"
@@ -101,7 +107,7 @@ def test_what_goes_needs_no_more_than_what_reverts_it() -> None:
 
 def test_daemon_keeps_from_containers_what_the_driver_leaves_out() -> None:
     own = {"rdma_inject_exclude": ["mlx5_0"], "rdma_driver_exclude": ["mlx5_1"]}
-    found = present(rdma_strategy="inject", rdma_discover_expect_link_layer="Ethernet", **own).inject or {}
+    found = options_of(present(rdma_strategy="inject", rdma_discover_expect_link_layer="Ethernet", **own), "inject")
     assert (found["exclude"], found["link_layer"]) == (["mlx5_0", "mlx5_1"], "Ethernet")
 
 
@@ -128,19 +134,19 @@ def test_variables_of_the_play_are_worked_out_for_each_host() -> None:
 
 
 def test_a_default_of_a_role_is_no_word_of_the_play() -> None:
-    play = {"rdma_runtime_cdi": True, "rdma_kernel_root": "{{ rdma_discover_root | default('/') }}"}
-    _own, other = run_of(play, a={}, b={"rdma_runtime_cdi": False, "rdma_kernel_root": "/b"}).of_hosts()
-    assert (other["rdma_runtime_cdi"], other["rdma_kernel_root"]) == (False, "/b")
+    play = {"rdma_links_unmanage_vfs": False, "rdma_runtime_flavour": "auto"}
+    _own, other = run_of(play, a={}, b={"rdma_links_unmanage_vfs": True, "rdma_runtime_flavour": "crio"}).of_hosts()
+    assert (other["rdma_links_unmanage_vfs"], other["rdma_runtime_flavour"]) == (True, "crio")
     # Any other value is one.
-    _own, other = run_of({"rdma_runtime_cdi": False}, a={}, b={"rdma_runtime_cdi": True}).of_hosts()
-    assert other["rdma_runtime_cdi"] is False
+    _own, other = run_of({"rdma_links_unmanage_vfs": True}, a={}, b={"rdma_links_unmanage_vfs": False}).of_hosts()
+    assert other["rdma_links_unmanage_vfs"] is True
 
 
 @pytest.mark.parametrize(
     ("own", "problem"),
     [
         ({"rdma_links_mtu": "{{ nowhere }}"}, "rdma_links_mtu cannot be worked out"),
-        ({"rdma_runtime_cdi": "maybe"}, "b: rdma_runtime_cdi"),
+        ({"rdma_links_unmanage_vfs": "maybe"}, "b: rdma_links_unmanage_vfs"),
         ({"rdma_links_subnet": "10.0.0.0/24"}, "b: there are no facts about its HCAs"),
         ({"rdma_group": "{{ nowhere }}"}, "nowhere"),
     ],
@@ -148,11 +154,13 @@ def test_a_default_of_a_role_is_no_word_of_the_play() -> None:
 def test_a_host_that_cannot_be_planned_fails_alone(own: dict[str, Any], problem: str) -> None:
     plan = _node_plan.of_run(run_of({}, a={}, b={**own, **ARCHIVED}), RunPlan(), "present")
     assert problem in plan.hosts["b"].problem
-    assert plan.hosts["b"].node.kernel is None
     assert (plan.hosts["a"].problem, plan.hosts["a"].node.kernel is None) == ("", False)
-    # To put a host back takes no facts, and images do not depend on links.
-    if "rdma_links_subnet" in own:
-        assert plan.hosts["b"].node.images
+    node = plan.hosts["b"].node
+    if "rdma_links_subnet" not in own:
+        assert node == NodeOptions()
+    # Only links need facts, and to put a host back takes none.
+    else:
+        assert (node.links, node.kernel is None, node.images is None) == (None, False, False)
         assert _node_plan.of_run(run_of({}, b=own), RunPlan(), "absent").hosts["b"].problem == ""
 
 
@@ -180,7 +188,7 @@ def test_the_action_returns_no_more_than_where_the_plan_is(monkeypatch: pytest.M
     task, loader, context = Task(), DataLoader(), PlayContext()
     task.action, task.args, task.async_val, task.check_mode = "zerocopy.rdma.plan", {}, 0, True
     made = plan_action.ActionModule(task, Connection(context), context, loader, Templar(loader=loader), None)
-    hosts = {"a": ARCHIVED, "b": {"rdma_runtime_cdi": "maybe"}}
+    hosts = {"a": ARCHIVED, "b": {"rdma_links_unmanage_vfs": "maybe"}}
     found = made.run(task_vars=dict(run_of({}, **hosts)._raw))
     assert (found["images"], list(found["problems"])) == (["a"], ["b"])
     assert _plan_files.host_plan(found["directory"], "a").node.images

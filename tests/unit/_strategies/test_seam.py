@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import base64
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,9 +23,11 @@ from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategi
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan, node_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import LabelsStep, ObjectsStep
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ManifestNames,
@@ -31,14 +35,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cluster_plan,
+    _inventory,
+    _program,
+    _strategy_inventory,
+)
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
-SPECS: variables.Options = {
-    f"{ROLE}_set": {"type": "str", "default": "zerocopy-rdma-toy"},
-    f"{ROLE}_parent_namespace": {"type": "str", "default": "kube-system"},
-}
+SPECS: variables.Options = {f"{ROLE}_namespace": {"type": "str", "default": "kube-system"}}
+GONE = {"state": "absent"}
 OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "toy", "namespace": "kube-system"}}
 
 
@@ -46,8 +53,17 @@ class Toy(NoStrategy):
     name = "toy"
     roles = (ROLE,)
     label = "zerocopy.rdma/toy"
-    driver_set = (f"{ROLE}_set", f"{ROLE}_parent_namespace")
+    driver_set = "toy"
     manifests = ManifestNames("10-toy.yml")
+    daemon = StrategyDaemon(
+        "toyd", lambda values: {"namespace": values[f"{ROLE}_namespace"]}, lambda _values: GONE, lambda: b"toy"
+    )
+
+    def node_check(self, values: Mapping[str, Any]) -> str:
+        return ROLE
+
+    def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
+        return self.roles
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         own = {host.name for host in self.own(hosts)}
@@ -106,14 +122,36 @@ def test_it_is_removed() -> None:
     ]
 
 
+def test_its_daemon_is_on_its_nodes_alone() -> None:
+    values = variables.defaults(variables.options_of())
+    found = node_options.present({**values, "rdma_strategy": "toy"}, LinkPlan()).daemons or {}
+    assert (found["toyd"], found["inject"]["state"]) == ({"namespace": "kube-system"}, "absent")
+    for other in (node_options.present(values, LinkPlan()), node_options.absent({**values, "rdma_strategy": "toy"})):
+        assert (other.daemons or {})["toyd"] == GONE
+    assert (registry.with_daemon("toy"), registry.with_daemon("dra")) == (True, False)
+
+
+def test_the_program_of_its_daemon_goes_to_nodes_that_get_it() -> None:
+    digest = hashlib.sha256(b"toy").hexdigest()
+    asked: dict[str, Any] = {"toyd": {"set": "s"}, "other": {}}
+    assert _program.with_digests(asked) == {"toyd": {"set": "s", "digest": digest}, "other": {}}
+    assert base64.b64decode(_program.with_programs(asked)["toyd"]["program"]) == b"toy"
+    assert _program.with_programs({"toyd": GONE}) == {"toyd": GONE}
+
+
+def test_the_plan_names_the_role_of_its_check_and_of_its_chart() -> None:
+    hosts = {**fleet(), "login": {"group_names": ["login"], "rdma_strategy": "none", "inventory_hostname": "login"}}
+    found = _cluster_plan.fleet({"hostvars": hosts, "ansible_play_hosts_all": list(hosts)})
+    assert _cluster_plan.node_checks(found) == dict.fromkeys(fleet(), ROLE)
+    assert registry.charts(found.values) == [ROLE]
+
+
 def test_preflight_takes_its_name_and_its_variables() -> None:
     assert prepare_problems({}, list(fleet()), fleet()) == []
-    (problem,) = prepare_problems({}, ["h100-01"], fleet(rdma_toy_set="zerocopy-rdma-claims"))
-    assert "rdma_toy_set is 'zerocopy-rdma-claims', and so is rdma_claims_set" in problem
     hosts = fleet()
-    hosts["h100-02"]["rdma_toy_set"] = "mine"
+    hosts["h100-02"]["rdma_toy_namespace"] = "mine"
     (problem,) = prepare_problems({}, list(hosts), hosts)
-    assert "rdma_toy_set is 'zerocopy-rdma-toy' on h100-01; 'mine' on h100-02: it must be the same" in problem
+    assert "rdma_toy_namespace is 'kube-system' on h100-01; 'mine' on h100-02: it must be the same" in problem
 
 
 def test_it_is_planned_with_the_others() -> None:
@@ -148,46 +186,14 @@ def test_what_its_role_leaves_is_no_variable_of_a_user(tmp_path: Path) -> None:
 
 # What a strategy is called outside its own rooms, and why.
 ALLOWED = {
-    # The program of `inject` on nodes: prepare and drift know every concern of a node, whichever strategy it serves.
-    "playbooks/prepare.yml": {"rdma_inject"},
-    "playbooks/teardown.yml": {"rdma_inject"},
-    "roles/rdma_drift/tasks/compare.yml": {"inject"},
-    "roles/rdma_drift/tasks/revert.yml": {"inject"},
-    "roles/rdma_migrate/tasks/move_back.yml": {"rdma_inject", "inject"},
-    "roles/rdma_migrate/tasks/move_prepare.yml": {"rdma_inject"},
-    # What is no step of the cluster: the CNI plugin of a node, and a driver that helm deploys.
-    "playbooks/provision_cluster.yml": {"rdma_host_device"},
-    "roles/rdma_provision/tasks/nodes.yml": {"rdma_host_device"},
-    "roles/rdma_provision/tasks/apply.yml": {"rdma_driver"},
-    "roles/rdma_provision/tasks/remove.yml": {"rdma_driver"},
-    "roles/rdma_provision/tasks/unused.yml": {"rdma_driver"},
-    # What DRA drivers publish is awaited once, before claims are planned, and device classes may be still to come.
-    "roles/rdma_verify/tasks/pod.yml": {"rdma_driver"},
-    "roles/rdma_migrate/tasks/main.yml": {"rdma_driver"},
-    "roles/rdma_migrate/tasks/plan_move.yml": {"rdma_driver"},
-    # A message about a group whose pods can request nothing: with the default strategy these are its claims.
-    "roles/rdma_migrate/tasks/check.yml": {"rdma_claims"},
-    # Variables for claims, which pods of device plugins do not use, and which the benchmark of templates is about.
-    "plugins/module_utils/_strategies/device_plugin/groups.py": {"rdma_claims"},
-    "plugins/filter/benchmark_document.py": {"rdma_claims"},
-    "roles/rdma_audit/tasks/main.yml": {"rdma_claims"},
+    # The default, without which no variable of a host has a meaning, is read long before there is a strategy.
+    "plugins/module_utils/_inventory/variables.py": {"dra"},
     # NICs that no pod may have, whatever its strategy, are named by a variable of the driver.
     "plugins/module_utils/_strategies/base/exclusions.py": {"rdma_driver"},
-    # The Network Operator's policy for the driver is that of the plugin, and a chart is named after its operator.
-    "roles/rdma_ofed/tasks/objects.yml": {"shared_device"},
-    "plugins/module_utils/_inventory/operator_rules.py": {"sriov"},
-    # Arguments and fields that say whether a cluster serves DRA.
-    "plugins/modules/cluster_info.py": {"dra"},
-    "plugins/plugin_utils/_cluster_plan.py": {"dra"},
-    "plugins/module_utils/_migrate/audit/document.py": {"dra"},
-    # The default.
-    "plugins/module_utils/_inventory/variables.py": {"dra"},
-    # Concerns of a node, as above.
-    "plugins/plugin_utils/_node_parts.py": {"inject"},
-    "plugins/modules/node.py": {"inject"},
-    "plugins/module_utils/_prepare/concerns.py": {"inject"},
-    "plugins/module_utils/_prove/host/drift.py": {"inject"},
-    "plugins/module_utils/_prove/report/drift.py": {"inject"},
+    # Variables for claims, which pods of device plugins do not use.
+    "plugins/module_utils/_strategies/device_plugin/groups.py": {"rdma_claims"},
+    # The DeviceClass that an audit looks for in Kueue's configuration, where no group needs a strategy yet.
+    "roles/rdma_audit/tasks/main.yml": {"rdma_claims"},
 }
 
 

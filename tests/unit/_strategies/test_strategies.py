@@ -326,13 +326,13 @@ def test_teardown_asks_for_pods_that_hold_resources(facts_of: Facts) -> None:
 
 
 def test_sets_that_have_a_driver_or_a_plugin(facts_of: Facts) -> None:
-    hosts = hostvars(facts_of, v100={"rdma_driver_parent_namespace": "rdma", "rdma_strategy": "none"})
+    hosts = hostvars(facts_of, v100={"rdma_parent_namespace": "rdma", "rdma_strategy": "none"})
     # Of a run for one group, which prunes nothing of the other groups' set.
     found = strategies({"rdma_set": "zerocopy-rdma-v100"}, list(hosts), hosts)["driver_sets"]
     assert found == [
         {"name": "zerocopy-rdma-v100-driver", "namespace": "rdma"},
-        {"name": "zerocopy-rdma-v100-shared-device", "namespace": "kube-system"},
-        {"name": "zerocopy-rdma-v100-host-device", "namespace": "kube-system"},
+        {"name": "zerocopy-rdma-v100-shared-device", "namespace": "rdma"},
+        {"name": "zerocopy-rdma-v100-host-device", "namespace": "rdma"},
     ]
 
 

@@ -16,6 +16,7 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.zerocopy.rdma.plugins.action import cluster_apply as apply_action
 from ansible_collections.zerocopy.rdma.plugins.action import cluster_plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
@@ -86,8 +87,11 @@ def test_images_are_imported_where_one_is_missing(own: dict[str, Any], imported:
         ({}, False),
     ],
 )
-def test_nodes_that_need_the_cni_plugin(own: dict[str, Any], needed: bool) -> None:
-    assert _cluster_plan.with_cni(fleet_of(n1=own, n2={})) == ["n1"] * needed
+def test_nodes_that_have_to_pass_a_check(own: dict[str, Any], needed: bool) -> None:
+    found = _cluster_plan.node_checks(fleet_of(n1=own, n2={}))
+    assert found == ({"n1": "rdma_host_device"} if needed else {})
+    for role in found.values():
+        assert (variables.ROLES / role / "tasks" / "node_check.yml").is_file()
 
 
 def kernel(*kinds: str, differs: bool | None = None) -> dict[str, Any]:
@@ -118,7 +122,7 @@ def test_drivers_start_anew_where_the_running_kernel_was_changed(own: dict[str, 
 def test_what_is_asked_of_the_cluster() -> None:
     asked = _cluster_plan.question(fleet_of(n1={"rdma_strategy": "shared_device"}), True, False, [])
     # ResourceSlices are nobody's business there.
-    assert (asked["dra"], "published" in asked) == (False, False)
+    assert (asked["resource_api"], "published" in asked) == (False, False)
     assert [each["name"] for each in asked["sets"]] == [
         "zerocopy-rdma-driver",
         "zerocopy-rdma-claims",
@@ -126,7 +130,7 @@ def test_what_is_asked_of_the_cluster() -> None:
         "zerocopy-rdma-host-device",
     ]
     asked = _cluster_plan.question(fleet_of(n1={"rdma_claims_wait_timeout": 7}), True, True, [])
-    assert (asked["dra"], asked["published"]) == (True, {"expected": {}, "wait": True, "wait_timeout": 7})
+    assert (asked["resource_api"], asked["published"]) == (True, {"expected": {}, "wait": True, "wait_timeout": 7})
     assert "published" not in _cluster_plan.question(fleet_of(n1={}), False, False, [])
 
 

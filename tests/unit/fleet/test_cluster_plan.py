@@ -315,7 +315,7 @@ def test_a_driver_starts_anew_where_the_kernel_was_changed(facts_of: Facts) -> N
     assert first == RestartStep(
         "Restart pods of the driver (dra)", DRIVER, "kube-system", "app.kubernetes.io/name=dranet", ["n2"], True
     )
-    own: dict[str, Any] = {"rdma_driver_wait": False, "rdma_driver_namespace": "rdma"}
+    own: dict[str, Any] = {"rdma_wait": False, "rdma_driver_namespace": "rdma"}
     first, *_rest = plan([host(facts_of, "n1", "dra", **own)]).steps
     assert isinstance(first, RestartStep)
     assert (first.namespace, first.nodes, first.wait) == ("rdma", (), False)

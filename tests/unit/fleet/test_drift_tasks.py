@@ -39,11 +39,21 @@ def test_nodes_are_planned_once_and_compared_by_that_plan(name: str) -> None:
 @pytest.mark.parametrize("state", ["present", "absent"])
 def test_every_part_that_is_compared_has_a_role_that_changes_it(state: str) -> None:
     roles = {
-        "present": {"kernel": "modules", "links": "main", "runtime": "main", "inject": "node"},
-        "absent": {"kernel": "absent", "links": "absent", "runtime": "absent", "inject": "node_absent"},
+        "present": {
+            "kernel": ("rdma_kernel", "modules"),
+            "links": ("rdma_links", "main"),
+            "runtime": ("rdma_runtime", "main"),
+            "daemons": ("rdma_runtime", "daemons"),
+        },
+        "absent": {
+            "kernel": ("rdma_kernel", "absent"),
+            "links": ("rdma_links", "absent"),
+            "runtime": ("rdma_runtime", "absent"),
+            "daemons": ("rdma_runtime", "daemons_absent"),
+        },
     }
-    for part, name in roles[state].items():
-        (made,) = [task["zerocopy.rdma.node"] for task in tasks(f"rdma_{part}", name) if "zerocopy.rdma.node" in task]
+    for part, place in roles[state].items():
+        (made,) = [task["zerocopy.rdma.node"] for task in tasks(*place) if "zerocopy.rdma.node" in task]
         assert (made["parts"], made.get("state", "present")) == ([part], state)
     # With a tag, all parts that its roles change are compared.
     (compared,) = [task for task in tasks("rdma_drift", "compare") if "zerocopy.rdma.node" in task]
@@ -58,7 +68,7 @@ def test_every_part_that_is_compared_has_a_role_that_changes_it(state: str) -> N
         ("compare", ["drift", "links"], None),
         ("compare", ["kernel", "links", "runtime"], None),
         ("compare", ["kernel"], ["packages", "kernel"]),
-        ("compare", ["runtime", "driver"], ["runtime", "inject"]),
+        ("compare", ["runtime", "driver"], ["runtime", "daemons"]),
         ("revert", ["prepare"], None),
         ("revert", ["kernel", "links"], ["kernel", "links"]),
     ],
@@ -83,7 +93,7 @@ def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
     looks = [("rdma_drift", "revert"), ("rdma_ofed", "absent"), ("rdma_provision", "unused")]
     assert roles[: len(looks)] == looks
     assert roles[len(looks)] == ("rdma_provision", "remove")
-    assert {tasks_from for _role, tasks_from in roles[len(looks) + 1 :]} == {"absent", "node_absent"}
+    assert {tasks_from for _role, tasks_from in roles[len(looks) + 1 :]} == {"absent", "daemons_absent"}
     # On its own and not in waves, so that a bad node of the last wave stops the first one.
     assert (len(plays[0]["tasks"]), plays[0]["any_errors_fatal"], plays[0].get("serial")) == (len(looks), True, None)
 

@@ -57,7 +57,7 @@ def test_no_module_of_another_collection_is_resolved_in_advance(playbook: Path) 
 def test_imports_are_followed() -> None:
     files = {str(path.relative_to(CHECKOUT)) for path, _task in tasks_of(CHECKOUT / "playbooks" / "site.yml")}
     assert files >= {"playbooks/provision_cluster.yml", "roles/rdma_provision/tasks/apply.yml"}
-    assert "roles/rdma_driver/tasks/gpu.yml" not in files
+    assert "roles/rdma_driver/tasks/chart.yml" not in files
 
 
 # These are imported after others.
@@ -105,8 +105,8 @@ def test_the_gpu_driver_is_checked_before_the_driver_is_deployed() -> None:
     check, apply, told, gpu, claims = tasks
     assert "ansible.builtin.debug" in told
     files = [task["ansible.builtin.include_role"]["tasks_from"] for task in (check, gpu)]
-    assert files == ["gpu_check", "gpu"]
-    assert check["when"] == gpu["when"]
+    assert files == ["chart_check", "chart"]
+    assert check["loop"] == gpu["loop"]
     assert "zerocopy.rdma.cluster_apply" in apply
     # The device classes of the chart have to be there.
     assert claims["ansible.builtin.include_tasks"]["file"] == "claims.yml"
@@ -119,7 +119,7 @@ def test_the_gpu_driver_is_checked_before_anything_is_removed() -> None:
     """Teardown asks the same entry point before it changes anything."""
     tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_provision" / "tasks" / "unused.yml").read_text("utf-8"))
     (check,) = [task for task in tasks if "ansible.builtin.include_role" in task]
-    assert check["ansible.builtin.include_role"]["tasks_from"] == "gpu_helm"
+    assert check["ansible.builtin.include_role"]["tasks_from"] == "chart_helm"
     (tried,) = [task for task in tasks if "zerocopy.rdma.cluster_apply" in task]
     assert tried["check_mode"] is True
     plays = yaml.safe_load((CHECKOUT / "playbooks" / "teardown.yml").read_text("utf-8"))

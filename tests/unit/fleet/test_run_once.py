@@ -69,8 +69,11 @@ def _named(path: Path, arguments: Any) -> List[Path]:
         return [path.parent / arguments]
     if "file" in arguments:
         return [path.parent / arguments["file"]]
-    role = arguments["name"].rpartition(".")[2]
-    return [_CHECKOUT / "roles" / role / "tasks" / f"{arguments.get('tasks_from', 'main')}.yml"]
+    entry = f"tasks/{arguments.get('tasks_from', 'main')}.yml"
+    # Which role it is, the plan says: any that has this entry point.
+    if "{{" in arguments["name"]:
+        return sorted((_CHECKOUT / "roles").glob(f"*/{entry}"))
+    return [_CHECKOUT / "roles" / arguments["name"].rpartition(".")[2] / entry]
 
 
 def _all() -> Tuple[List[Found], Set[Path]]:

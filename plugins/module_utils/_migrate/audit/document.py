@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import
 def as_json(audit: Audit) -> Dict[str, Any]:
     """All of it, with codes, fields and texts."""
     return {
-        "kubernetes": {"version": audit.kubernetes, "dra": audit.dra, "gates": audit.gates},
+        "kubernetes": {"version": audit.kubernetes, "resource_api": audit.resource_api, "gates": audit.gates},
         "workloads": [_workload_json(workload) for workload in audit.workloads],
         "cluster": [_finding_json(finding) for finding in audit.cluster],
         "others": [_ref_json(ref) for ref in audit.others],
@@ -120,7 +120,7 @@ def read(values: Mapping[str, Any]) -> Audit:
     kubernetes = _typed(values, "kubernetes", dict)
     return Audit(
         kubernetes=str(_typed(kubernetes, "version", str)),
-        dra=str(_typed(kubernetes, "dra", str)),
+        resource_api=str(_typed(kubernetes, "resource_api", str)),
         gates={str(name): on is True for name, on in _typed(kubernetes, "gates", dict).items()},
         workloads=[_workload(workload) for workload in _typed(values, "workloads", list)],
         cluster=[_finding(finding) for finding in _typed(values, "cluster", list)],

@@ -45,7 +45,7 @@ class Audit:
     """All of it. ``others`` are workloads with hostNetwork and no sign of RDMA, ``gates`` what is known of gates."""
 
     kubernetes: str
-    dra: str
+    resource_api: str
     gates: Dict[str, bool]
     workloads: List[Workload]
     cluster: List[Finding]
@@ -88,7 +88,7 @@ def audit(given: AuditInput) -> Audit:
     found = cluster.findings(given.cluster, given.device_class, given.names)
     return Audit(
         kubernetes=given.kubernetes,
-        dra=given.cluster.dra[0] if given.cluster.dra else "",
+        resource_api=given.cluster.dra[0] if given.cluster.dra else "",
         gates=dict(given.gates),
         workloads=workloads,
         cluster=sorted(found, key=_rank),

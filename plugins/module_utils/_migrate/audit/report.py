@@ -43,7 +43,7 @@ def as_text(audit: Audit) -> str:
 
 def cluster_line(audit: Audit) -> str:
     """The API server in a few words."""
-    dra = f"DRA {audit.dra}" if audit.dra else "without DRA"
+    dra = f"DRA {audit.resource_api}" if audit.resource_api else "without DRA"
     gates = ", ".join(f"{name} {'on' if on else 'off'}" for name, on in audit.gates.items())
     return f"Kubernetes {catalogue.printable(audit.kubernetes)}, {dra}{f', {gates}' if gates else ''}"
 

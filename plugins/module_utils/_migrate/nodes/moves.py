@@ -58,7 +58,7 @@ class NodeMove:
     """What is left to do on a node; ``away`` and ``to`` are strategies, ``users`` pods that have to end.
 
     ``off`` are the labels that go, or that keep a plugin of somebody else away. ``was`` is the strategy of ours that
-    the node had when its move began, empty for none.
+    the node had when its move began, empty for none. ``daemons`` says whether either has a daemon on its nodes.
     """
 
     name: str
@@ -68,6 +68,7 @@ class NodeMove:
     off: Mapping[str, Optional[str]] = field(default_factory=dict)
     users: Sequence[User] = ()
     was: str = ""
+    daemons: bool = False
 
     @property
     def steps(self) -> List[str]:
@@ -175,7 +176,9 @@ def plan(
             continue
         users, away = node.users if at in (TODO, CORDONED) else (), _away(node, to)
         off = {**dict.fromkeys(others(to)), **options.off}
-        found.nodes.append(NodeMove(host.name, at, away, strategy_of(host.variables), off, users, _was(node)))
+        was, name = _was(node), strategy_of(host.variables)
+        daemons = registry.with_daemon(was) or registry.with_daemon(name)
+        found.nodes.append(NodeMove(host.name, at, away, name, off, users, was, daemons))
         if users or node.plugins or at == TODO:
             found.problems += _against(host, node, away, options)
         member = plan_waves.WaveMember(host.name, host.group, options.limits.get(host.group, 0))

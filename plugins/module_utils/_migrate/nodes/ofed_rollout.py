@@ -22,13 +22,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NodeUse
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import OPERATED
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
+# By its value the nodes with the driver have a policy of their own.
+LABEL = registry.of_ofed().label
 _DRIVER = "mlx5_core"
 # By these labels the operator's DaemonSet finds nodes (manifests/state-ofed-driver).
 _NFD = "feature.node.kubernetes.io/"

@@ -6,8 +6,8 @@
 
 """Daemons of this collection on a node, each a program that systemd runs beside the container runtime.
 
-Files in reading order: ``daemon`` (what one is), ``inject`` (the daemon of the strategy ``inject``), ``converge``
-(installs, changes and removes one), ``service`` (the running one).
+Files in reading order: ``daemon`` (what one is), ``inject`` (the daemon of the strategy ``inject``), ``every`` (those
+that there are), ``converge`` (installs, changes and removes one), ``service`` (the running one).
 
 May import ``_discover``, ``_strategies.inject.daemon``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``.
 """

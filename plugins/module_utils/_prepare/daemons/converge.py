@@ -71,8 +71,9 @@ class _DaemonRun:
         if self.wanted and self.files.live and not unix_socket.listening(self.files, self.wanted.socket):
             text = f"nobody listens at {self.wanted.socket}: until NRI is enabled, no container gets devices"
             warnings.append(text)
-        facts = self.state.facts(self.daemon.reported) if self.wanted and self.files.live else {}
-        return {**as_result(told, texts), **facts, "warnings": warnings}
+        facts = {"unit": self.daemon.unit, **self.state.facts(self.daemon.reported)}
+        live = self.wanted and self.files.live
+        return {**as_result(told, texts), **(facts if live else {}), "warnings": warnings}
 
     def _readable(self, change: FileChange) -> Texts:
         """The program is compressed, and may be known by its digest only, which therefore stands for it."""

@@ -4,7 +4,9 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""A daemon on a node: where its files are, and what is wanted of it. A new one is a file such as ``inject``."""
+"""A daemon on a node: where its files are, and what is wanted of it. A new one is a file such as ``inject``,
+and an entry in ``every``.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 class NodeDaemon:
     """Names and paths of a daemon, one file of Python that systemd runs and the runtime knows as an NRI plugin.
 
-    ``at_start`` are the keys of its configuration that it reads only when it starts, ``reported`` those of its status
-    that the module returns.
+    ``concern`` is its name, also that of its ledger. ``at_start`` are the keys of its configuration that it reads only
+    when it starts, ``reported`` those of its status that the module returns.
     """
 
     concern: str

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts, as_result
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import of_nri
@@ -22,15 +22,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration imp
 class RuntimeRequest:
     """``parts`` are options by part, ``nri`` and ``memlock``; a missing part is reverted.
 
-    ``nri``: ``request_timeout``, ``registration_timeout``, ``cdi``, ``validator``. ``memlock``: ``limit`` in bytes and
-    ``handlers``. ``await_plugins`` is in seconds.
+    ``nri``: ``request_timeout``, ``registration_timeout``, ``validator``. ``memlock``: ``limit`` in bytes and
+    ``handlers``.
     """
 
     parts: Dict[str, Dict[str, Any]]
     runtime: str = "auto"
     restart: bool = True
     recover: bool = False
-    await_plugins: float = 30
     check: bool = False
 
 
@@ -52,13 +51,11 @@ ARGUMENTS: Dict[str, Dict[str, Any]] = {
     "runtime": {"type": "str", "choices": CHOICES, "default": "auto"},
     "request_timeout": {"type": "str", "default": "30s"},
     "registration_timeout": {"type": "str", "default": "30s"},
-    "cdi": {"type": "bool", "default": True},
     "validator": {"type": "str", "choices": ["auto", "true", "false"], "default": "auto"},
     "memlock": {"type": "str", "default": "unlimited"},
     "memlock_handlers": {"type": "list", "elements": "str", "default": []},
     "restart": {"type": "bool", "default": True},
     "recover_sandboxes": {"type": "bool", "default": False},
-    "await_plugins": {"type": "int", "default": 30},
     "root": {"type": "path", "default": "/"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
 }
@@ -69,14 +66,11 @@ def request(params: Dict[str, Any], check: bool) -> RuntimeRequest:
 
     :raises HostError: a timeout is not a duration, or a limit not a number of bytes.
     """
-    if params["await_plugins"] < 0:
-        raise HostError(f"await_plugins: {params['await_plugins']} must be a number of seconds, 0 or more")
     return RuntimeRequest(
         parts=_parts(params) if params["state"] == "present" else {},
         runtime=params["runtime"],
         restart=params["restart"],
         recover=params["recover_sandboxes"],
-        await_plugins=params["await_plugins"],
         check=check,
     )
 
@@ -103,7 +97,6 @@ def _parts(params: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
         "nri": {
             "request_timeout": _duration("request_timeout", params["request_timeout"]),
             "registration_timeout": _duration("registration_timeout", params["registration_timeout"]),
-            "cdi": params["cdi"],
             "validator": params["validator"],
         }
     }

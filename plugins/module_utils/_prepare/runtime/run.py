@@ -38,6 +38,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.reg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import Service
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import redact
 
+# For the NRI plugins that were connected before a restart.
+_RECONNECT_SECONDS = 30
+
 
 class RuntimeRun:
     """One module call; ``execute`` runs the node's tools."""
@@ -231,12 +234,12 @@ class RuntimeRun:
             raise HostError(f"{error}. {self._roll_back(plan)}") from error
         self._ledger.notes.pop("pending", None)
         self._ledger.save()
-        missing = self._service.await_plugins(plan.effective, before, self._request.await_plugins) if before else 0
+        missing = self._service.await_plugins(plan.effective, before, _RECONNECT_SECONDS) if before else 0
         outcome.facts["plugins_missing"] = missing
         if missing:
             outcome.warnings.append(
                 f"{missing} of the NRI plugins that were connected before the restart of {self._layout.unit} ({before})"
-                f" did not reconnect within {self._request.await_plugins:g} s; until then pods get no devices from them"
+                f" did not reconnect within {_RECONNECT_SECONDS} s; until then pods get no devices from them"
             )
 
     def _roll_back(self, plan: RuntimePlan) -> str:

@@ -33,7 +33,6 @@ _KINDS = {
     "sandbox_record": "sandbox_records",
 }
 _SHOWN = 3
-_UNIT = "zerocopy-rdma-inject.service"
 
 
 def _lines(diff: Sequence[Map], path: str) -> List[str]:
@@ -151,40 +150,40 @@ def _images(node: HostEvidence, result: Map) -> Iterator[Check]:
         yield node.check("images", "fail", change["name"], text, "", "driver")
 
 
-def _inject(node: HostEvidence, result: Map) -> Iterator[Check]:
+def _daemons(node: HostEvidence, result: Map) -> Iterator[Check]:
     changes = result.get("changes") or []
     files = _files(changes, _diff(result))
-    # On a node of another strategy there is nothing, and nothing to say.
-    if result.get("service") is None:
-        yield from _persistence(node, "inject", result, "")
+    unit = result.get("unit")
+    # On a node whose strategy has no daemon there is nothing, and nothing to say.
+    if unit is None:
+        yield from _persistence(node, "daemons", result, "")
         return
     if files or changes:
         why = joined(files, _SHOWN) or "it does not run, is not enabled, or was not restarted since its last change"
-        text = f"the plugin that injects RDMA devices is not as configured: {why}"
-        yield node.check("inject", "fail", _UNIT, text, "", "runtime", files=files)
+        yield node.check("daemons", "fail", unit, f"{unit} is not as configured: {why}", "", "runtime", files=files)
     elif not result.get("registered"):
-        text = "the plugin runs, but the container runtime has no connection with it: containers get no RDMA device"
-        remedy = f"See journalctl --unit={_UNIT}, and whether NRI is enabled."
-        yield node.check("inject", "fail", _UNIT, text, remedy)
+        text = f"{unit} runs, but the container runtime has no connection with it: containers get no RDMA device"
+        remedy = f"See journalctl --unit={unit}, and whether NRI is enabled."
+        yield node.check("daemons", "fail", unit, text, remedy)
     if result.get("config_error"):
-        text = f"the plugin runs with an older configuration: {result['config_error']}"
-        yield node.check("inject", "fail", _UNIT, text, "", "runtime")
+        text = f"{unit} runs with an older configuration: {result['config_error']}"
+        yield node.check("daemons", "fail", unit, text, "", "runtime")
     refusal, refused = result.get("last_refusal"), result.get("refused")
     if refusal:
-        text = f"{counted(refused or 0, 'container')} refused since the plugin started, the last one because: {refusal}"
-        yield node.check("inject", "warn", _UNIT, text, f"See journalctl --unit={_UNIT}.", refused=refused)
+        text = f"{counted(refused or 0, 'container')} refused since {unit} started, the last one because: {refusal}"
+        yield node.check("daemons", "warn", unit, text, f"See journalctl --unit={unit}.", refused=refused)
 
 
 _CONCERNS = {
     "kernel": _kernel,
     "links": _links,
     "runtime": _runtime,
-    "inject": _inject,
+    "daemons": _daemons,
     "packages": _packages,
     "images": _images,
 }
 # Compared only where they are configured.
-_OPTIONAL = ("packages", "images", "inject")
+_OPTIONAL = ("packages", "images", "daemons")
 _SETTLED = {
     "kernel": "kernel modules and their options are as configured, now and at boot",
     "links": "links are as configured, now and at boot",
@@ -194,10 +193,10 @@ _SETTLED = {
 
 
 def _settled(concern: str, result: Map) -> str:
-    if concern == "inject":
+    if concern == "daemons":
         known = result.get("runtime") or {}
-        by = "" if result.get("registered_by") == "runtime" else ", as the plugin says itself"
-        return f"{known.get('name', 'the container runtime')} has the plugin that injects RDMA devices registered{by}"
+        by = "" if result.get("registered_by") == "runtime" else ", as it says itself"
+        return f"{known.get('name', 'the container runtime')} has {result['unit']} registered{by}"
     if concern in _SETTLED:
         return _SETTLED[concern]
     nri: Optional[Map] = result.get("nri")
@@ -209,8 +208,8 @@ def _settled(concern: str, result: Map) -> str:
 
 
 def _silent(concern: str, result: Map) -> bool:
-    """Whether there is nothing to say of what is as configured: a node without the plugin that shall have none."""
-    return concern == "inject" and result.get("service") is None
+    """Whether there is nothing to say of what is as configured: a node that shall have no daemon, and has none."""
+    return concern == "daemons" and result.get("unit") is None
 
 
 def of_node(node: HostEvidence) -> List[Check]:
@@ -223,7 +222,7 @@ def of_node(node: HostEvidence) -> List[Check]:
                 found.append(node.check(concern, "impossible", "", "it was not compared with the plan"))
         elif result.get("error"):
             text = f"the configuration cannot be applied: {' '.join(str(result['error']).split())}"
-            mend = {"packages": "kernel", "images": "driver", "inject": "runtime"}.get(concern, concern)
+            mend = {"packages": "kernel", "images": "driver", "daemons": "runtime"}.get(concern, concern)
             found.append(node.check(concern, "fail", "", text, "Fix this first.", mend))
         else:
             checks = list(checks_of(node, result))

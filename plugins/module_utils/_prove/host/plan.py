@@ -67,6 +67,8 @@ PREFIX = "rdma_verify_"
 # Seconds from the end of one client to the start of the next, at most.
 _BETWEEN = 30
 _LATENCY_ITERATIONS = 1000
+# About how long a bandwidth test takes, and the first TCP port of perftest, as everywhere.
+_SECONDS, _TCP_PORT = 3.0, 18515
 
 Figures = Mapping[int, Optional[float]]
 Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
@@ -167,11 +169,11 @@ def _runs(
             "test": test,
             "hca": hca.name,
             "port": port.number,
-            "tcp_port": _set(node, "tcp_port") + place,
+            "tcp_port": _TCP_PORT + place,
             "iterations": _LATENCY_ITERATIONS,
         }
         if size is not None:
-            run["iterations"] = threshold.iterations(expected[rail], size, _set(node, "seconds"))
+            run["iterations"] = threshold.iterations(expected[rail], size, _SECONDS)
         optional = {"size": size, "gid_index": _gid_index(port), "address": others.get(rail)}
         found.append({**run, **{key: value for key, value in optional.items() if value is not None}})
     return found

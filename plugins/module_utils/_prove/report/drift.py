@@ -29,10 +29,10 @@ CONCERNS: Mapping[str, Tuple[str, ...]] = {
     "kernel": ("packages",),
     "links": ("packages", "kernel"),
     "runtime": ("packages",),
-    "inject": ("packages", "runtime"),
+    "daemons": ("packages", "runtime"),
     "images": ("packages", "runtime"),
 }
-_PREPARED = ("packages", "kernel", "links", "runtime", "inject")
+_PREPARED = ("packages", "kernel", "links", "runtime", "daemons")
 # What a change is called where its module's word is not the field's.
 _NOUNS = {
     "connection": "link",

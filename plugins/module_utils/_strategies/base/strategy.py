@@ -19,6 +19,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, O
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
@@ -74,6 +75,7 @@ class PodRequest:
     beyond the limit of locked memory. ``namespace`` is where the pod has to be, empty where it may be in any.
 
     ``gpus`` is the number of GPUs that the claim has beside the NICs: the container does not ask for them otherwise.
+    ``align`` is how its entry of the inventory wants them aligned, empty where it does not say.
 
     ``gpu_resource`` is the extended resource of GPUs of which the container must have one by itself: it then gets the
     HCAs nearest to its GPUs, and not all. With ``host_network`` the pod has to be on the network of its node.
@@ -98,6 +100,7 @@ class PodRequest:
     gpus: int = 0
     host_network: bool = False
     gpu_resource: str = ""
+    align: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,6 +200,12 @@ def of_fleet(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> D
     return {**plan_variables.defaults(known), **(hosts[0].variables if hosts else {})}
 
 
+def object_set(end: str, values: Mapping[str, Any], objects: Sequence[Dict[str, Any]] = ()) -> ObjectSet:
+    """A set of objects by how its name ends; ``values`` are those of the fleet."""
+    name, namespace = (str(values[variable]) for variable in (plan_variables.SET, plan_variables.PARENT_NAMESPACE))
+    return ObjectSet(f"{name}-{end}", namespace, list(objects))
+
+
 @dataclass
 class ClaimsStage:
     """What pods claim, for people in ``text``.
@@ -221,8 +230,8 @@ class Strategy(ABC):
     the RDMA netns modes in which it works; empty means that none is of concern. ``slices`` says whether it needs
     ``resource.k8s.io``. ``driver`` is the DRA driver that has to stay as long as pods hold devices of it, ``switch``
     the variable that switches it off, and ``driver_pods`` that of the namespace of its pods, with a selector of their
-    labels. ``driver_set`` are the variables of the name and the namespace of the set of objects with the DaemonSets of
-    its driver or device plugin. ``beside`` are other DRA drivers that its roles deploy on all nodes, by the variable
+    labels. ``driver_set`` is how the name of its set of objects ends that has the DaemonSets of its driver or device
+    plugin. ``beside`` are other DRA drivers that its roles deploy on all nodes, by the variable
     that says so.
     ``counts_only`` says that its resources stand for no devices, so that groups may have the same one. ``pods`` says
     whether pods with its label serve a node, and not a program of the node itself.
@@ -230,7 +239,7 @@ class Strategy(ABC):
 
     driver: str = ""
     switch: str = ""
-    driver_set: Tuple[str, str] = ("", "")
+    driver_set: str = ""
     driver_pods: Tuple[str, str] = ("", "")
     beside: Mapping[str, str] = MappingProxyType({})
     also: Tuple[str, ...] = ()
@@ -245,14 +254,20 @@ class Strategy(ABC):
     kinds: Tuple[str, ...] = ()
     # File names of manifests: of its objects, of the labels of its nodes, and of what pods claim.
     manifests: ManifestNames = ManifestNames()
-    # Variables of the name and the namespace of the set of objects that pods claim.
-    claims_set: Tuple[str, str] = ("", "")
+    # How the name of its set of objects ends that pods claim.
+    claims_set: str = ""
     # The variable that says how many seconds drivers may take until they publish.
     publish_timeout: str = ""
     # Kinds of members of its sets that have to stay as long as pods and workloads use them.
     kept: Tuple[str, ...] = ()
     # Kinds that the cluster's admission may reject as long as nodes do not have their labels.
     rejectable: Tuple[str, ...] = ()
+    # Whether its groups can have the OFED driver of the Network Operator (:meth:`with_ofed` says which).
+    has_ofed: bool = False
+    # The variable without which pods can request nothing of it, for people.
+    asked_by: str = ""
+    # What runs on its nodes beside the container runtime.
+    daemon: Optional[StrategyDaemon] = None
 
     @property
     def names(self) -> Tuple[str, ...]:
@@ -288,17 +303,27 @@ class Strategy(ABC):
         """What pods claim, ``None`` where they claim nothing of it. Raises ValueError for a slice that is none."""
         return None
 
-    def needs_cni(self, values: Mapping[str, Any]) -> bool:
-        """Whether a node with these variables, in their types, needs the CNI plugin ``host-device``."""
-        return False
+    def node_check(self, values: Mapping[str, Any]) -> str:
+        """The role whose entry point ``node_check`` a node with these variables, in their types, has to pass before the
+        cluster is changed, empty for none.
+        """
+        return ""
+
+    def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
+        """The roles that install DRA drivers with Helm between the steps for drivers and those for claims.
+
+        Each has the entry points ``chart_check`` (whether it can be installed), ``chart``, ``chart_helm`` (whether it
+        can be removed) and ``chart_absent``. ``values`` are variables of the fleet in their types.
+        """
+        return ()
 
     def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
         """By host what DRA drivers have to publish before its claims can be planned (:mod:`slices.expected`)."""
         return {}
 
-    def sets(self, part: str) -> List[Tuple[str, str]]:
-        """Variables of the name and the namespace of its set of objects in a part of the run (:mod:`steps`)."""
-        return [names for names in (self.claims_set if part == "claims" else self.driver_set,) if all(names)]
+    def sets(self, part: str, values: Mapping[str, Any]) -> List[ObjectSet]:
+        """Its set of objects in a part of the run (:mod:`steps`), without its objects; ``values`` as of the fleet."""
+        return [object_set(end, values) for end in (self.claims_set if part == "claims" else self.driver_set,) if end]
 
     def address_pools(self, values: Mapping[str, Any], removal: bool) -> str:
         """Namespace with address pools that go with its set of objects, empty for none; ``removal`` of all of it."""

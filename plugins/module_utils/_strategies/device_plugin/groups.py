@@ -121,10 +121,12 @@ def groups(
 ) -> List[PluginGroup]:
     """The groups whose variables are right; what is wrong is added to ``found``.
 
-    The variables are those of the role, or roles, with this ``prefix``, which must be the same on all hosts of a group
-    except those in ``apart``, and ``others``. What the whole fleet has in common is for preflight, so it is ``apart``.
+    The variables are those of the role, or roles, with this ``prefix`` and those of all roles, which must be the same
+    on all hosts of a group except those in ``apart``, and ``others``. What the whole fleet has in common is for
+    preflight, so it is ``apart``.
     """
-    mine = plan_variables.with_prefix(prefix, known)
+    prefixes = (prefix,) if isinstance(prefix, str) else prefix
+    mine = plan_variables.with_prefix((*prefixes, *plan_variables.OF_ROLES), known)
     wanted = (*mine, EXCLUDE, *_OF_CLAIMS, *others)
     defaults = plan_variables.defaults(known)
     by_label: Dict[str, PluginGroup] = {}
@@ -142,7 +144,7 @@ def groups(
         group = by_label.setdefault(label, PluginGroup(host.group, label, values))
         if group.name != host.group:
             found.append((host.name, inventory_groups.same_label(host.group, group.name)))
-        for name in sorted(set(mine).difference(apart)):
+        for name in sorted(set(mine).difference(apart, [plan_variables.PARENT_NAMESPACE])):
             if values[name] != group.values[name]:
                 first = group.hosts[0].name
                 right = f"but {group.values[name]!r} on {first}: it must be the same on all hosts of a group"

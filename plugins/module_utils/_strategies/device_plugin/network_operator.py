@@ -153,7 +153,7 @@ def clashes(
             if names:
                 found = f"one NicClusterPolicy cannot have two configurations of {names[0]}"
             elif _alone(own) != _alone(other):
-                found = "one NicClusterPolicy has one image and one update interval for all groups"
+                found = "one NicClusterPolicy has one image for all groups"
         for host in hosts:
             devices = taken(own, host) if host.facts is not None and host.name not in part else ()
             if devices:

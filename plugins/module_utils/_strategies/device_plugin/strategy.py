@@ -17,9 +17,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
-    ObjectSet,
     Strategy,
     StrategyPlan,
+    object_set,
     of_fleet,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import (
@@ -141,8 +141,6 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
         result.leaving = labels.leaving(self.label, result.labels, cluster.labels)
         if not result.problems:
             result.policy = found.policy
-            values = of_fleet(own, known)
-            name, parent = (str(values[variable]) for variable in self.driver_set)
-            result.sets = [ObjectSet(name, parent, found.objects)]
+            result.sets = [object_set(self.driver_set, of_fleet(own, known), found.objects)]
             self.answer(found, result)
         return result

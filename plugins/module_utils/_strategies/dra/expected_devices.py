@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driv
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import Expected
 
-_ENABLED, _WAIT = "rdma_driver_enabled", "rdma_driver_wait"
+_ENABLED = "rdma_driver_enabled"
 
 
 def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.Options) -> Expected:
@@ -32,7 +32,7 @@ def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.
         found.drivers |= predict.gpu_drivers(facts)
     every = predict.predicted(member.host.name, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude)
     found.devices = [device for device in every if device.driver in found.drivers]
-    if values.get(_WAIT, known[_WAIT]["default"]):
+    if values.get(variables.WAIT, known[variables.WAIT]["default"]):
         # A driver that provision does not deploy was there before, so waiting for it is no use.
         deployed = {model.DRANET, *([model.GPU_DRIVER] if values.get(deployment.GPU_DEPLOY) else [])}
         found.wait = deployed & {device.driver for device in found.devices}

@@ -20,11 +20,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     ClusterState,
     ManifestNames,
     NodeStatus,
-    ObjectSet,
     PodRequest,
     Strategy,
     StrategyImage,
     StrategyPlan,
+    object_set,
     of_fleet,
     served,
 )
@@ -64,13 +64,13 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
     """What each group can claim: its templates, one alias after another, the single claims of its hosts, and what pods
     that are not changed can request.
     """
-    found: Dict[str, Dict[Tuple[str, str, int], Dict[str, Sequence[str]]]] = {}
+    found: Dict[str, Dict[Tuple[str, str, int, str], Dict[str, Sequence[str]]]] = {}
     single: Dict[str, List[PodRequest]] = {}
     for host in hosts:
         for entry in host.variables.get(_TEMPLATES) or []:
             name = str(entry["name"])
             for alias in plan.names.get(name, ()):
-                key = (name, alias, int(entry.get("gpus") or 0))
+                key = (name, alias, int(entry.get("gpus") or 0), str(entry.get("align") or ""))
                 found.setdefault(host.group, {}).setdefault(key, {})[host.name] = ()
         for entry in host.variables.get(_CLAIMS) or []:
             if (entry.get("host") or host.name) == host.name:
@@ -79,8 +79,8 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
                 single.setdefault(host.group, []).append(request)
     return {
         group: [
-            PodRequest(alias, having, template=alias, entry=entry, moves=True, gpus=gpus)
-            for (entry, alias, gpus), having in found.get(group, {}).items()
+            PodRequest(alias, having, template=alias, entry=entry, moves=True, gpus=gpus, align=align)
+            for (entry, alias, gpus, align), having in found.get(group, {}).items()
         ]
         + single.get(group, [])
         + [
@@ -89,13 +89,6 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
         ]
         for group in dict.fromkeys([*found, *single, *plan.resources])
     }
-
-
-def _set(
-    part: str, objects: List[Dict[str, Any]], hosts: Sequence[InventoryHost], known: variables.Options
-) -> ObjectSet:
-    values = of_fleet(hosts, known)
-    return ObjectSet(str(values[f"rdma_{part}_set"]), str(values[f"rdma_{part}_parent_namespace"]), objects)
 
 
 class Dra(Strategy):
@@ -107,8 +100,8 @@ class Dra(Strategy):
     netns_modes: Tuple[str, ...] = ()
     slices = True
     driver, switch = model.DRANET, _ENABLED
-    driver_set = ("rdma_driver_set", deployment.PARENT_NAMESPACE)
-    claims_set = ("rdma_claims_set", "rdma_claims_parent_namespace")
+    driver_set, claims_set = "driver", "claims"
+    asked_by = _TEMPLATES
     publish_timeout = "rdma_claims_wait_timeout"
     kept = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
     driver_pods = (deployment.NAMESPACE, drivers_objects.SELECTOR)
@@ -123,7 +116,7 @@ class Dra(Strategy):
         if found.problems:
             found.sets = []
             return found
-        found.sets.append(_set("claims", of_claims.objects, hosts, known))
+        found.sets.append(object_set(self.claims_set, of_fleet(hosts, known), of_claims.objects))
         own = served(NAME, hosts)
         found.asks = _asks(own, of_claims)
         found.shows = {
@@ -131,12 +124,11 @@ class Dra(Strategy):
         }
         return found
 
-    @staticmethod
     def _driver_plan(
-        plan: deployment.DriverPlan, hosts: Sequence[InventoryHost], known: variables.Options
+        self, plan: deployment.DriverPlan, hosts: Sequence[InventoryHost], known: variables.Options
     ) -> StrategyPlan:
         return StrategyPlan(
-            sets=[] if plan.problems else [_set("driver", plan.objects, hosts, known)],
+            sets=[] if plan.problems else [object_set(self.driver_set, of_fleet(hosts, known), plan.objects)],
             wait=plan.wait,
             nodes=plan.nodes,
             labels=plan.labels,
@@ -161,13 +153,16 @@ class Dra(Strategy):
     ) -> Optional[ClaimsStage]:
         plan = claims(hosts, cluster, known, tolerant=True)
         return ClaimsStage(
-            objects=_set("claims", plan.objects, hosts, known),
+            objects=object_set(self.claims_set, of_fleet(hosts, known), plan.objects),
             text=plan.text,
             warnings=[*plan.warnings, *unmapped(plan.objects, cluster.kueue_classes)],
             problems=plan.problems,
             unmet=plan.unmet,
             unknown=plan.unknown,
         )
+
+    def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
+        return self.roles[:1] if any(values.get(variable) for variable in self.beside) else ()
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         if not values[_ENABLED]:

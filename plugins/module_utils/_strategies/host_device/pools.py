@@ -67,12 +67,11 @@ def check(values: Mapping[str, Any]) -> None:
         raise PlanError(wrong(_NAMESPACES, values[_NAMESPACES], right))
 
 
-NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
-WAIT, NAMESPACES = PREFIX + "wait", PREFIX + "namespaces"
+NAMESPACE, NAMESPACES = PREFIX + "namespace", PREFIX + "namespaces"
 # Variables with one value for the whole fleet.
-FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE, *programs.FLEET_WIDE)
-# Of the links, with which the rails of pods are numbered.
-_OF_LINKS = (
+FLEET_WIDE = (NAMESPACE, *programs.FLEET_WIDE)
+# Of the links, with which the rails of pods are numbered, and of the SR-IOV operator.
+_OTHERS = (
     links_addresses.SUBNET,
     links_addresses.RAIL_SUBNETS,
     links_addresses.ADDRESSES,
@@ -83,6 +82,7 @@ _OF_LINKS = (
     VFS,
     "rdma_discover_expect_hcas",
     LAYER,
+    sriov_operator.NAMESPACE,
 )
 _LAYERS = ("InfiniBand", "Ethernet")
 
@@ -190,7 +190,7 @@ def _configurations(
 def _of_group(group: PluginGroup, known: variables.Options, result: HostDevicePlan, live: LivePlugins) -> None:
     """Adds what a group needs to the result. Raises PlanError."""
     of_rail = networks.pod_networks(group.name, group.label, group.values)
-    manifests.check_share(programs.UNAVAILABLE, group.values[programs.UNAVAILABLE])
+    manifests.check_share(variables.MAX_UNAVAILABLE, group.values[variables.MAX_UNAVAILABLE])
     for place, name in enumerate(group.values[NAMESPACES]):
         if not names.is_label(name):
             raise PlanError(wrong(f"{NAMESPACES}[{place}]", name, "it must be the name of a namespace"))
@@ -213,7 +213,7 @@ def _of_group(group: PluginGroup, known: variables.Options, result: HostDevicePl
         prefix=networks.resource(group.values).prefix(group.values),
         imported=programs.imported(programs.PLUGIN, group.values),
         pull_secrets=tuple(group.values[programs.PULL_SECRETS]),
-        max_unavailable=group.values[programs.UNAVAILABLE],
+        max_unavailable=group.values[variables.MAX_UNAVAILABLE],
         kubelet_root=KUBELET,
         provider=group.values[programs.PROVIDER],
         pools={},
@@ -245,13 +245,17 @@ def _one_name(groups: Sequence[PluginGroup], result: HostDevicePlan) -> None:
                 result.found += group.all(problem)
 
 
-def _two_providers(groups: Sequence[PluginGroup]) -> Iterator[Tuple[str, Problem]]:
-    """Groups with different providers of Multus, which can run only once."""
+def _shared(groups: Sequence[PluginGroup], beside: Sequence[str]) -> Iterator[Tuple[str, Problem]]:
+    """What differs between groups although both have the same Multus, and the other DaemonSets ``beside``."""
+    names = {programs.PROVIDER: "one of them runs Multus"}
+    if beside:
+        names[variables.MAX_UNAVAILABLE] = f"their nodes share {' and '.join(beside)}"
     for group in groups:
-        own, first = (side.values[programs.PROVIDER] for side in (group, groups[0]))
-        if own != first:
-            right = f"but {first} for group {groups[0].name}: one of them runs Multus, so it must be the same for both"
-            yield from group.all(wrong(programs.PROVIDER, own, right))
+        for name, why in names.items():
+            own, first = (side.values[name] for side in (group, groups[0]))
+            if own != first:
+                right = f"but {first} for group {groups[0].name}: {why}, so it must be the same for both"
+                yield from group.all(wrong(name, own, right))
 
 
 def plan(
@@ -267,16 +271,16 @@ def plan(
     ``live`` are the configurations that nodes have.
     """
     result = HostDevicePlan()
-    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OF_LINKS, FLEET_WIDE)
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, _OTHERS, FLEET_WIDE)
     if result.found or not groups:
         return result
     result.groups = groups
     # The SR-IOV operator runs no Multus.
     rest = [group for group in groups if not sriov_operator.chosen(group.values)]
     values = (rest or groups)[0].values
-    result.found += _two_providers(rest)
     result.namespace, result.beside = values[NAMESPACE], programs.daemon_sets(values)
-    for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, values):
+    result.found += _shared(rest, result.beside)
+    for problem in manifests.misplaced(variables.PARENT_NAMESPACE, NAMESPACE, values):
         result.found += groups[0].all(problem)
     try:
         # Its chart brings the definition of pods' networks, which would be in no set of ours.
@@ -286,7 +290,7 @@ def plan(
         for group in groups:
             result.found += group.all(error.problem)
     for group in groups if not result.found else ():
-        result.wait = result.wait or any(host.variables[WAIT] for host in group.hosts)
+        result.wait = result.wait or any(host.variables[variables.WAIT] for host in group.hosts)
         try:
             _of_group(group, known, result, live)
         except PlanError as error:

@@ -189,7 +189,7 @@ def _daemon_set(namespace: str, name: str, own: CniProgram, container: Object, v
 PREFIX = "rdma_host_device_"
 PROVIDER = PREFIX + "provider"
 CONFIGURATIONS, PROGRAMS = PREFIX + "cni_config", PREFIX + "cni_bin"
-PULL_SECRETS, UNAVAILABLE = PREFIX + "pull_secrets", PREFIX + "max_unavailable"
+PULL_SECRETS = PREFIX + "pull_secrets"
 
 
 def _variables(program: str) -> ImageVariables:
@@ -209,7 +209,6 @@ _OF_CNI: Tuple[Tuple[str, ImageVariables, _Make, str], ...] = (
 FLEET_WIDE = (
     PROGRAMS,
     CONFIGURATIONS,
-    UNAVAILABLE,
     PULL_SECRETS,
     *(name for deploy, image, _objects, _name in _OF_CNI for name in (deploy, *astuple(image))),
 )
@@ -278,7 +277,7 @@ def objects(
             programs=binaries,
             imported=imported(image, values),
             pull_secrets=tuple(values[PULL_SECRETS]),
-            max_unavailable=values[UNAVAILABLE],
+            max_unavailable=values[variables.MAX_UNAVAILABLE],
         )
         made = make(namespace, own)
         if defined and image is MULTUS:

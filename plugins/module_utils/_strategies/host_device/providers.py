@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import MAX_UNAVAILABLE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import PluginGroup
@@ -57,7 +58,7 @@ def _by_sriov_operator(group: PluginGroup, result: HostDevicePlan) -> List[Manif
     """The objects by which the SR-IOV operator does."""
     place, of_rail = result.operators[group.name], result.networks[group.name]
     (pods,), layer = result.namespaces[group.name], result.layers[group.name]
-    most, cni = group.values[programs.UNAVAILABLE], group.values[programs.CONFIGURATIONS]
+    most, cni = group.values[MAX_UNAVAILABLE], group.values[programs.CONFIGURATIONS]
     names = {network.resource for network in of_rail}
     ours = [(own, counts) for own, counts in result.configurations if any(names & set(has) for has in counts.values())]
     if not ours:

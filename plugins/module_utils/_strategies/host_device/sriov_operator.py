@@ -32,7 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
 
 SRIOV_OPERATOR = "sriov_operator"
-NAMESPACE, NAMESPACES = PREFIX + "operator_namespace", PREFIX + "namespaces"
+NAMESPACE, NAMESPACES = "rdma_operator_sriov_namespace", PREFIX + "namespaces"
 INFINIBAND = "InfiniBand"
 _GROUP = "sriovnetwork.openshift.io"
 POLICY, POOL = f"SriovNetworkNodePolicy.{_GROUP}", f"SriovNetworkPoolConfig.{_GROUP}"

@@ -73,7 +73,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     roles = ("rdma_host_device",)
     label = objects.LABEL
     prefix = programs.PREFIX
-    driver_set = (programs.PREFIX + "set", pools.PARENT_NAMESPACE)
+    driver_set = "host-device"
     kinds = (*network_operator.KINDS, *sriov_operator.KINDS)
     needed = (network_operator.POLICY, network_operator.NETWORK)
     manifests = ManifestNames("10-host-device.yml", "node-labels-host-device.yml")
@@ -144,9 +144,9 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         return pod_networks.resources(hosts, known)
 
-    def needs_cni(self, values: Mapping[str, Any]) -> bool:
+    def node_check(self, values: Mapping[str, Any]) -> str:
         # The SR-IOV operator has a CNI plugin of its own.
-        return bool(values[programs.PROVIDER] != sriov_operator.SRIOV_OPERATOR)
+        return "" if values[programs.PROVIDER] == sriov_operator.SRIOV_OPERATOR else self.roles[0]
 
     def address_pools(self, values: Mapping[str, Any], removal: bool) -> str:
         # With a whereabouts of the site, the pools may be those of others.

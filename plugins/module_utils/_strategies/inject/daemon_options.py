@@ -10,23 +10,28 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-_OWN = ("policy", "namespaces", "missing", "umad", "memlock", "environment", "metrics", "log_level", "socket")
+_OWN = ("policy", "namespaces", "missing", "umad", "memlock", "environment", "metrics", "log_level")
 # Variables of another role, since facts depend on them as well.
-_DISCOVERED = ("drivers", "gpu_vendors", "gpu_classes", "allow_software")
+_DISCOVERED = ("root", "drivers", "gpu_vendors", "allow_software")
 
 
 def options(values: Mapping[str, Any]) -> Dict[str, Any]:
     """The daemon's options for a host with these variables, in their types and with defaults."""
     return {
-        **{name: values[f"rdma_inject_{name}"] for name in ("root", *_OWN)},
+        **{name: values[f"rdma_inject_{name}"] for name in _OWN},
         **{name: values[f"rdma_discover_{name}"] for name in _DISCOVERED},
         "exclude": [*values["rdma_inject_exclude"], *(values["rdma_driver_exclude"] or [])],
         "link_layer": values["rdma_discover_expect_link_layer"] or "any",
-        "await_seconds": values["rdma_inject_await"],
         "state": "present",
     }
 
 
 def removal(values: Mapping[str, Any]) -> Dict[str, Any]:
     """The options of a host without a daemon."""
-    return {"root": values["rdma_inject_root"], "state": "absent"}
+    return {"root": values["rdma_discover_root"], "state": "absent"}
+
+
+def program() -> bytes:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
+
+    return zipapp.build()

@@ -35,10 +35,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 LABEL = "zerocopy.rdma/inject"
 PREFIX = "rdma_inject_"
 POLICY, NAMESPACES, MEMLOCK = PREFIX + "policy", PREFIX + "namespaces", PREFIX + "memlock"
-EXCLUDE, SOCKET, METRICS = PREFIX + "exclude", PREFIX + "socket", PREFIX + "metrics"
-RESOURCE, COUNT, GPU_RESOURCE = PREFIX + "resource", PREFIX + "count", PREFIX + "gpu_resource"
+EXCLUDE, METRICS = PREFIX + "exclude", PREFIX + "metrics"
+RESOURCE, COUNT, GPU_RESOURCE = PREFIX + "resource", PREFIX + "count", "rdma_workloads_gpu_resource"
 # They may differ from host to host: each has a configuration of its own.
-_OF_HOST = (EXCLUDE, PREFIX + "root")
+_OF_HOST = (EXCLUDE,)
 _MOST = 10000
 _AMD = "1002"
 # Kept by the node_exporter's textfile collector, which reads no other files.
@@ -92,7 +92,6 @@ def _resource(text: str) -> str:
 def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
     """What is wrong with a host's ``rdma_inject_*`` variables, beyond their types; defaults included."""
     yield from refused(MEMLOCK, values[MEMLOCK], _memlock, more=", or '0' for no change")
-    yield from refused(SOCKET, values[SOCKET], directory.below_root)
     for variable, rule in ((METRICS, _metrics), (RESOURCE, _resource)):
         if values[variable]:
             yield from refused(variable, values[variable], rule)
@@ -165,7 +164,7 @@ def _nodes(group: PluginGroup, result: InjectPlan) -> Dict[str, _NodeHcas]:
 def plan(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> InjectPlan:
     """What pods can have on hosts that all have this strategy; their ``found`` problems are by host."""
     result = InjectPlan()
-    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, [LAYER], apart=_OF_HOST)
+    groups = plugin_groups.groups(hosts, PREFIX, known, result.found, [LAYER, GPU_RESOURCE], apart=_OF_HOST)
     values_of: Dict[str, str] = {}
     if not result.found:
         for host in (host for group in groups for host in group.hosts):

@@ -18,6 +18,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ManifestNames,
@@ -27,6 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     StrategyImage,
     StrategyPlan,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import daemon_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import hcas as inject_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import configuration
@@ -68,6 +70,7 @@ class Inject(Strategy):
     counts_only = True
     pods = False
     manifests = ManifestNames(labels="node-labels-inject.yml")
+    daemon = StrategyDaemon(NAME, daemon_options.options, daemon_options.removal, daemon_options.program)
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         own = self.own(hosts)

@@ -40,12 +40,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 PREFIX = "rdma_shared_device_"
 RESOURCE = ResourceVariables(PREFIX + "prefix", PREFIX + "resource", "rdma_", 63)
 MOST = PREFIX + "max"
-NAMESPACE, PARENT_NAMESPACE = PREFIX + "namespace", PREFIX + "parent_namespace"
+NAMESPACE = PREFIX + "namespace"
 # Variables with one value for the whole fleet.
-FLEET_WIDE = (PREFIX + "set", PARENT_NAMESPACE, NAMESPACE)
-WAIT, PROVIDER = PREFIX + "wait", PREFIX + "provider"
+FLEET_WIDE = (NAMESPACE,)
+PROVIDER = PREFIX + "provider"
 IMAGE = ImageVariables(PREFIX + "image", PREFIX + "version", PREFIX + "digest", PREFIX + "archive")
-_INTERVAL, _KUBELET_ROOT, _UNAVAILABLE = PREFIX + "update_interval", PREFIX + "kubelet_root", PREFIX + "max_unavailable"
+_KUBELET_ROOT = PREFIX + "kubelet_root"
 
 NodeLabels = Mapping[str, Mapping[str, str]]
 
@@ -66,8 +66,7 @@ def _devices(group: PluginGroup, known: variables.Options) -> SharedDevices:
     """A group's configuration without its selectors. Raises PlanError."""
     values = group.values
     checked(MOST, values[MOST], integer.between(1, 10000))
-    checked(_INTERVAL, values[_INTERVAL], integer.between(0, 86400, " seconds, 0 for never"))
-    manifests.check_share(_UNAVAILABLE, values[_UNAVAILABLE])
+    manifests.check_share(variables.MAX_UNAVAILABLE, values[variables.MAX_UNAVAILABLE])
     operated = values[PROVIDER] == network_operator.NETWORK_OPERATOR
     if operated:
         network_operator.check_image(IMAGE.image, values[IMAGE.image])
@@ -81,11 +80,10 @@ def _devices(group: PluginGroup, known: variables.Options) -> SharedDevices:
         resource=RESOURCE.name(group.name, values),
         most=values[MOST],
         selectors={},
-        update_interval=values[_INTERVAL],
         imported=bool(values[IMAGE.archive]),
         kubelet_root=checked(_KUBELET_ROOT, values[_KUBELET_ROOT], directory.below_root),
         pull_secrets=tuple(values[PREFIX + "pull_secrets"]),
-        max_unavailable=values[_UNAVAILABLE],
+        max_unavailable=values[variables.MAX_UNAVAILABLE],
         provider=values[PROVIDER],
         driver=ofed.component(values) if operated else {},
     )
@@ -210,10 +208,10 @@ def plan(
     if not result.found and groups:
         first = groups[0]
         result.namespace = first.values[NAMESPACE]
-        misplaced = manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, first.values)
+        misplaced = manifests.misplaced(variables.PARENT_NAMESPACE, NAMESPACE, first.values)
         result.found += [(first.hosts[0].name, problem) for problem in misplaced]
     for group in groups if not result.found else ():
-        result.wait = result.wait or any(host.variables[WAIT] for host in group.hosts)
+        result.wait = result.wait or any(host.variables[variables.WAIT] for host in group.hosts)
         try:
             devices = _devices(group, known)
         except PlanError as error:

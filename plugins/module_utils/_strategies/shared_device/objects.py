@@ -34,16 +34,19 @@ PLUGIN = DevicePlugin(
 )
 
 
+# Between two looks of the plugin at the HCAs of its node.
+_UPDATE_SECONDS = 60
+
+
 @dataclass(frozen=True)
 class SharedDevices(PluginConfiguration):
-    """HCAs of which each is handed out ``most`` times. ``update_interval`` is in seconds.
+    """HCAs of which each is handed out ``most`` times.
 
     ``driver`` is what the Network Operator is told of the OFED driver, empty where it is not to deploy one.
     """
 
     resource: str
     most: int
-    update_interval: int
     selectors: Mapping[str, Sequence[str]]
     driver: Mapping[str, Any] = field(default_factory=dict)
 
@@ -63,4 +66,4 @@ class SharedDevices(PluginConfiguration):
             entry["resourcePrefix"] = self.prefix
         entry["rdmaHcaMax"] = self.most
         entry["selectors"] = {kind: list(values) for kind, values in self.selectors.items()}
-        return {"periodicUpdateInterval": self.update_interval, "configList": [entry]}
+        return {"periodicUpdateInterval": _UPDATE_SECONDS, "configList": [entry]}

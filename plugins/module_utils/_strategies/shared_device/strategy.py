@@ -42,8 +42,9 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     roles = ("rdma_shared_device",)
     label = objects.LABEL
     prefix = configurations.PREFIX
-    driver_set = (configurations.PREFIX + "set", configurations.PARENT_NAMESPACE)
+    driver_set = "shared-device"
     needed = (network_operator.POLICY,)
+    has_ofed = True
     manifests = ManifestNames("10-shared-device.yml", "node-labels-shared-device.yml")
 
     def planned(

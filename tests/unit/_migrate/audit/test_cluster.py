@@ -205,4 +205,4 @@ def test_without_dynamic_resource_allocation() -> None:
     del server._groups["resource.k8s.io"]
     result = audited([], server)
     assert [finding["code"] for finding in result["cluster"]] == ["no_dra"]
-    assert result["kubernetes"]["dra"] == ""
+    assert result["kubernetes"]["resource_api"] == ""

@@ -400,3 +400,26 @@ def test_what_cannot_be_compared_is_a_failure_and_what_was_not_is_none(facts_of:
         "impossible",
         "impossible",
     ]
+
+
+UNIT = "zerocopy-rdma-inject.service"
+RUNS = {"unit": UNIT, "service": "active", "registered": True, "registered_by": "runtime"}
+
+
+@pytest.mark.parametrize(
+    ("result", "verdicts"),
+    [
+        # A node whose strategy has no daemon.
+        ({}, []),
+        (RUNS, ["pass"]),
+        ({**RUNS, "changes": [{"kind": "service", "name": UNIT, "before": "stopped", "after": "started"}]}, ["fail"]),
+        ({**RUNS, "registered": False}, ["fail"]),
+        ({**RUNS, "config_error": "no JSON", "last_refusal": "no NIC", "refused": 2}, ["fail", "warn"]),
+        ({"error": "digest is missing"}, ["fail"]),
+    ],
+)
+def test_what_is_said_of_daemons(result: dict[str, Any], verdicts: list[str]) -> None:
+    checks = drift.of_node(HostEvidence("lab-01", "lab", drift={"daemons": {"changes": [], **result}}))
+    found = [check for check in checks if check.id == "host.daemons"]
+    assert [check.verdict for check in found] == verdicts
+    assert {check.subject for check in found if check.verdict != "pass" and "unit" in result} <= {UNIT}

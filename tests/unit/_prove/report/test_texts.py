@@ -126,7 +126,7 @@ def test_changes_in_a_few_words(changes: list[dict[str, Any]], words: str) -> No
     [
         ({"kernel": {"changed": True}}, True),
         ({"links": {"changed": False, "unfinished": True}}, True),
-        ({"inject": {"error": "x"}}, True),
+        ({"daemons": {"error": "x"}}, True),
         ({"images": {"changed": True}}, False),
         ({"kernel": {"changed": False, "unfinished": False, "error": None}}, False),
         ({}, False),

@@ -187,10 +187,10 @@ def test_one_policy_has_one_configuration_of_a_resource(facts_of: Facts) -> None
     assert all("one NicClusterPolicy" in line for line in lines)
     others = {
         **SHARED_DEVICE.recorded(facts_of, "v100-01", group="v100"),
-        **SHARED_DEVICE.recorded(facts_of, "h100-01", group="h100", rdma_shared_device_update_interval=0),
+        **SHARED_DEVICE.recorded(facts_of, "h100-01", group="h100", rdma_shared_device_image="ghcr.io/other/plugin"),
     }
     (line,) = plan(with_operator(others), "shared_device", OLDER)["problems"]
-    assert "one image and one update interval for all groups" in line
+    assert "one image for all groups" in line
 
 
 def test_a_nic_address_that_other_nodes_have_too(facts_of: Facts) -> None:

@@ -53,9 +53,9 @@ REFUSED = [
     ({OWN + "whereabouts_archive": "/nowhere/it.tar"}, "which cannot be read"),
     ({OWN + "cni_bin": "opt/cni/bin"}, "cni_bin is 'opt/cni/bin', it must be an absolute path"),
     ({OWN + "cni_config": "/etc/cni/../x"}, "cni_config is '/etc/cni/../x', it must be an absolute path"),
-    ({OWN + "max_unavailable": "0"}, "it must be a number of nodes or a percentage"),
+    ({"rdma_max_unavailable": "0"}, "it must be a number of nodes or a percentage"),
     ({OWN + "multus_deploy": "thin"}, "multus_deploy is 'thin', it must be true or false"),
-    ({OWN + "namespace": "rdma", OWN + "parent_namespace": "rdma"}, "the same as rdma_host_device_namespace"),
+    ({OWN + "namespace": "rdma", "rdma_parent_namespace": "rdma"}, "the same as rdma_host_device_namespace"),
     ({"rdma_claims_templates": [{"name": "one", "nics": 1}]}, "rdma_claims_templates is set, but rdma_strategy is"),
     ({"rdma_driver_exclude": ["3f:00"]}, "rdma_driver_exclude is '3f:00'"),
     ({"rdma_driver_exclude": ["0000:3f:00.0", "0000:8a:00.0"]}, "no node of the group has an ACTIVE InfiniBand NIC"),
@@ -81,7 +81,6 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, own: Dict[str, Any
         ({"rdma_links_subnet": "10.90.0.0/16"}, "overlaps the 10.90.0.0/16 of the RDMA links of v100-[01-02]"),
         ({"ansible_host": "10.90.0.7"}, "but Ansible connects to v100-[01-02] in it (ansible_host)"),
         ({"rdma_kernel_netns_mode": "exclusive"}, "but rdma_strategy is host_device, which works in mode shared"),
-        ({OWN + "set": "zerocopy-rdma-driver"}, "rdma_host_device_set is 'zerocopy-rdma-driver', and so is"),
         ({OWN + "network": ["10.90.0.0/24"]}, "did you mean rdma_host_device_networks?"),
     ],
 )
@@ -144,6 +143,18 @@ def test_a_group_needs_facts_and_one_set_of_variables(facts_of: Facts) -> None:
     hosts["v100-02"][OWN + "resource"] = "other"
     (line,) = plan(hosts)["problems"]
     assert "v100-02: rdma_host_device_resource is 'other', but '' on v100-01" in line
+
+
+def test_groups_that_share_multus_are_rolled_out_alike(facts_of: Facts) -> None:
+    hosts = {
+        **recorded(facts_of, "v100-01", group="v100", rdma_max_unavailable="2"),
+        **recorded(facts_of, "a100-01", group="a100", rdma_host_device_networks=["10.92.0.0/24"]),
+    }
+    (line,) = plan(hosts)["problems"]
+    assert line.startswith("v100-01: rdma_max_unavailable is '2', but 1 for group a100: their nodes share rdma-multus")
+    for own in hosts.values():
+        own.update({OWN + "multus_deploy": False, OWN + "whereabouts_deploy": False})
+    assert plan(hosts)["problems"] == []
 
 
 def test_groups_with_one_name(facts_of: Facts) -> None:

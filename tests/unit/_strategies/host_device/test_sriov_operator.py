@@ -31,8 +31,8 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.host_device.sriov_
 
 REFUSED = [
     (SRIOV, {OWN + "namespaces": ["one", "two"]}, "whose networks are in one namespace: name one"),
-    (SRIOV, {OWN + "operator_namespace": "SRIOV"}, "is 'SRIOV', it must be the namespace of the SR-IOV operator"),
-    (SRIOV, {OWN + "max_unavailable": "0"}, "it must be a number of nodes or a percentage, at least 1"),
+    (SRIOV, {"rdma_operator_sriov_namespace": "SRIOV"}, "is 'SRIOV', it must be the namespace of the SR-IOV operator"),
+    (SRIOV, {"rdma_max_unavailable": "0"}, "it must be a number of nodes or a percentage, at least 1"),
     (HOST_DEVICE, {"rdma_links_vfs": None}, "but rdma_strategy is host_device, and this operator hands out VFs only"),
 ]
 
@@ -183,7 +183,7 @@ def test_the_operator_has_to_be_where_it_is_said_to_be(facts_of: Facts) -> None:
     hosts = lab(facts_of)
     elsewhere = {**PLUGIN, "metadata": {"name": "sriov-device-plugin", "namespace": "openshift-sriov-network-operator"}}
     (line,) = plan(hosts, elsewhere)["problems"]
-    assert "rdma_host_device_operator_namespace is 'sriov-network-operator', but there is no DaemonSet" in line
+    assert "rdma_operator_sriov_namespace is 'sriov-network-operator', but there is no DaemonSet" in line
     assert plan(hosts, PLUGIN)["problems"] == []
     assert strategies({}, list(hosts), hosts)["objects"] == [
         {"kind": KINDS[0], "name": ""},

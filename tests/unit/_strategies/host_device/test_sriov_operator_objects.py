@@ -88,7 +88,7 @@ def test_drains_are_limited_and_announced(facts_of: Facts) -> None:
     (line,) = found["warnings"]
     assert line.startswith("lab: the SR-IOV operator cordons and drains nodes of the group when its policies for them")
     assert "at most 1 at a time" in line
-    (item,) = objects(right(lab(facts_of, **{OWN + "max_unavailable": "10%"})), "SriovNetworkPoolConfig").values()
+    (item,) = objects(right(lab(facts_of, rdma_max_unavailable="10%")), "SriovNetworkPoolConfig").values()
     assert item["spec"]["maxUnavailable"] == "10%"
 
 
@@ -128,7 +128,7 @@ def test_a_node_needs_no_image_of_a_plugin(facts_of: Facts) -> None:
 
 
 def test_a_namespace_of_our_own_objects_is_there_once(facts_of: Facts) -> None:
-    own: dict[str, Any] = {OWN + "namespace": "rdma", OWN + "parent_namespace": "kube-system"}
+    own: dict[str, Any] = {OWN + "namespace": "rdma", "rdma_parent_namespace": "kube-system"}
 
     def kinds(hosts: Hosts) -> list[str]:
         return [item["kind"] for item in right(hosts)["sets"][0]["objects"]]

@@ -62,7 +62,7 @@ def test_the_plugin_restarts_with_its_configuration_and_only_then(facts_of: Fact
         (item,) = objects(right(recorded(facts_of, "v100-01", **own)), "DaemonSet").values()
         return str(item["spec"]["template"]["metadata"]["annotations"]["zerocopy.rdma/config"])
 
-    assert annotation() == annotation(rdma_shared_device_max_unavailable="50%")
+    assert annotation() == annotation(rdma_max_unavailable="50%")
     assert annotation() != annotation(rdma_shared_device_max=10)
 
 

@@ -25,8 +25,6 @@ REFUSED = [
     ({OWN + "max": 0}, "max is 0, it must be 1 to 10000"),
     ({OWN + "max": 10001}, "max is 10001, it must be 1 to 10000"),
     ({OWN + "max": "many"}, "max is 'many', it must be a whole number"),
-    ({OWN + "update_interval": -1}, "update_interval is -1, it must be 0 to 86400 seconds"),
-    ({OWN + "update_interval": 86401}, "it must be 0 to 86400 seconds"),
     ({OWN + "image": "ghcr.io/mellanox/plugin:v1"}, "it must be an image without scheme, tag or digest"),
     ({OWN + "version": "latest"}, "version is 'latest', it must be a version like"),
     ({OWN + "version": "1.5.2"}, "which is the digest of 1.5.3, not of 1.5.2"),
@@ -34,9 +32,9 @@ REFUSED = [
     ({OWN + "archive": "plugin.tar"}, "archive is 'plugin.tar', it must be an absolute path"),
     ({OWN + "archive": "/nowhere/plugin.tar"}, "which cannot be read"),
     ({OWN + "kubelet_root": "var/lib/kubelet"}, "kubelet_root is 'var/lib/kubelet', it must be an absolute path"),
-    ({OWN + "max_unavailable": "0"}, "it must be a number of nodes or a percentage"),
+    ({"rdma_max_unavailable": "0"}, "it must be a number of nodes or a percentage"),
     ({OWN + "pull_secrets": "one"}, "pull_secrets is 'one', it must be a list"),
-    ({OWN + "namespace": "rdma", OWN + "parent_namespace": "rdma"}, "the same as rdma_shared_device_namespace"),
+    ({OWN + "namespace": "rdma", "rdma_parent_namespace": "rdma"}, "the same as rdma_shared_device_namespace"),
     ({"rdma_claims_templates": [{"name": "one", "nics": 1}]}, "rdma_claims_templates is set, but rdma_strategy is"),
     ({"rdma_claims_claims": [{"name": "one", "rail": 0}]}, "rdma_claims_claims is set, but rdma_strategy is"),
     ({"rdma_driver_exclude": ["3f:00"]}, "rdma_driver_exclude is '3f:00'"),
@@ -107,9 +105,3 @@ def test_a_netns_mode_that_the_plugin_ends_in_is_refused(facts_of: Facts) -> Non
     assert line.startswith("v100-01: rdma_kernel_netns_mode is 'exclusive', but rdma_strategy is shared_device, which")
     hosts = recorded(facts_of, "v100-01", rdma_kernel_netns_mode="shared")
     assert prepare_problems({}, list(hosts), hosts) == []
-
-
-def test_sets_of_one_name_would_prune_each_other(facts_of: Facts) -> None:
-    hosts = recorded(facts_of, "v100-01", rdma_shared_device_set="zerocopy-rdma-driver")
-    (line,) = prepare_problems({}, list(hosts), hosts)
-    assert "rdma_shared_device_set is 'zerocopy-rdma-driver', and so is rdma_driver_set" in line

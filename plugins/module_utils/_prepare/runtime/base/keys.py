@@ -102,8 +102,7 @@ def nri_keys(options: Dict[str, Any], effective: Effective) -> List[ConfigKey]:
         raise HostError("validator: this containerd has no default validator (2.2 and later do): use 'auto' or 'false'")
     if options["validator"] == "true" or (options["validator"] == "auto" and has_validator):
         wanted.append(("nri", ("default_validator", "enable"), True))
-    if options["cdi"]:
-        wanted += _cdi(effective)
+    wanted += _cdi(effective)
     return [
         ConfigKey("nri", name, path, value)
         for name, path, value in wanted

@@ -76,11 +76,7 @@ def with_vfs(host: str, values: Mapping[str, Any], facts: Facts) -> Facts:
 Found = List[Tuple[str, Problem]]
 
 # Variables of the role with one value for the whole fleet.
-FLEET_WIDE = (
-    "rdma_claims_set",
-    "rdma_claims_parent_namespace",
-    "rdma_claims_wait_timeout",
-)
+FLEET_WIDE = ("rdma_claims_wait_timeout",)
 
 
 @dataclass

@@ -294,7 +294,6 @@ def plan(
     members, found = claims_hosts.members(ordered, options)
     defaults = variables.defaults(options)
     every = [(member.host.name, member.values) for member in members]
-    # Its set must not be that of the driver either.
     names = (*deployment.one_value([values for _host, values in every]), *claims_hosts.FLEET_WIDE)
     found += fleet_wide.problems(every, defaults, names)
     if not found:

@@ -40,11 +40,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 PREFIX = "rdma_driver_"
 ARCHIVE, IMAGE = "rdma_driver_archive", "rdma_driver_image"
 IMAGES = ImageVariables(IMAGE, versions.DRANET_VERSION, "rdma_driver_digest", ARCHIVE)
-GATES, KUBELET_ROOT = "rdma_driver_feature_gates", "rdma_driver_kubelet_root"
-NAMESPACE, PARENT_NAMESPACE = "rdma_driver_namespace", "rdma_driver_parent_namespace"
+KUBELET_ROOT = "rdma_driver_kubelet_root"
+NAMESPACE = "rdma_driver_namespace"
 GPU_DEPLOY = "rdma_driver_gpu_deploy"
 # Variables with one value for the whole fleet, and those that are so where the collection deploys the GPUs' driver.
-FLEET_WIDE = ("rdma_driver_set", PARENT_NAMESPACE, NAMESPACE, GPU_DEPLOY)
+FLEET_WIDE = (NAMESPACE, GPU_DEPLOY)
 _OF_THE_GPU_DRIVER = (
     "rdma_driver_gpu_chart",
     "rdma_driver_gpu_root",
@@ -124,16 +124,10 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
     """The driver of a group, which leaves out what is ``kept`` in any case. Raises PlanError."""
     values = group.values
     version = values[versions.DRANET_VERSION]
-    known_gates = versions.feature_gates(versions.dranet(version))
+    # Before anything that depends on the version, such as the digest.
+    versions.dranet(version)
     left_out = _left_out(group, kept)
-    manifests.check_share("rdma_driver_max_unavailable", values["rdma_driver_max_unavailable"])
-    for gate, on in values[GATES].items():
-        if not isinstance(on, bool):
-            raise PlanError(wrong(f"{GATES}.{gate}", on, "it must be true or false"))
-        if known_gates is not None and gate not in known_gates:
-            right = f"which DRANET {version} does not know, and it exits on an unknown one: it must be one of"
-            right += f" {', '.join(known_gates)}"
-            raise PlanError(Problem(GATES, f"has the key {gate!r}, {right}"))
+    manifests.check_share(plan_variables.MAX_UNAVAILABLE, values[plan_variables.MAX_UNAVAILABLE])
     _poll_intervals(values)
     return Driver(
         group=group.label,
@@ -144,10 +138,9 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
         kubelet_root=checked(KUBELET_ROOT, values[KUBELET_ROOT], directory.below_root),
         poll_min_interval=values["rdma_driver_poll_min_interval"],
         poll_max_interval=values["rdma_driver_poll_max_interval"],
-        feature_gates=values[GATES],
         more_arguments=drivers_objects.checked_arguments(values[drivers_objects.ARGUMENTS], version),
         pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
-        max_unavailable=values["rdma_driver_max_unavailable"],
+        max_unavailable=values[plan_variables.MAX_UNAVAILABLE],
     )
 
 
@@ -196,7 +189,8 @@ def _join(groups: Dict[str, _DriverGroup], host: InventoryHost, values: Values) 
     group.hosts.append(host)
     if group.name != host.group:
         yield inventory_groups.same_label(host.group, group.name)
-    different = sorted(name for name in values.keys() - set(FLEET_WIDE) if values[name] != group.values[name])
+    apart = {*FLEET_WIDE, plan_variables.PARENT_NAMESPACE}
+    different = sorted(name for name in values.keys() - apart if values[name] != group.values[name])
     if different:
         name, first = different[0], group.hosts[0].name
         right = f"but {group.values[name]!r} on {first}: a group has one driver, so it must be the same"
@@ -231,7 +225,8 @@ def plan(
     The nodes of a group share a filter. As long as one of them is not known, it keeps leaving out what it does now.
     """
     live = live or LiveDrivers({}, {})
-    known = plan_variables.with_prefix(PREFIX, known)
+    of_set = plan_variables.defaults({plan_variables.SET: known[plan_variables.SET]})
+    known = plan_variables.with_prefix((PREFIX, *plan_variables.OF_ROLES), known)
     defaults = plan_variables.defaults(known)
     result = DriverPlan(namespace=defaults[NAMESPACE])
     found: List[Tuple[str, Problem]] = []
@@ -243,14 +238,15 @@ def plan(
         values = {**defaults, **typed}
         every.append((host.name, values))
         if not problems and values["rdma_driver_enabled"]:
-            result.wait |= values["rdma_driver_wait"]
+            result.wait |= values[plan_variables.WAIT]
             problems += _join(groups, host, values)
         found += [(host.name, problem) for problem in problems]
-    found += fleet_wide.problems(every, defaults, one_value([values for _host, values in every]))
+    found += fleet_wide.problems(every, {**defaults, **of_set}, one_value([values for _host, values in every]))
     if every:
         first_host, first_values = every[0]
         result.namespace = first_values[NAMESPACE]
-        found += [(first_host, problem) for problem in manifests.misplaced(PARENT_NAMESPACE, NAMESPACE, first_values)]
+        misplaced = manifests.misplaced(plan_variables.PARENT_NAMESPACE, NAMESPACE, first_values)
+        found += [(first_host, problem) for problem in misplaced]
     result.groups = {host.name: group.label for group in groups.values() for host in group.hosts}
     result.unknown = [host.name for host in hosts if host.facts is None and host.name in result.groups]
     result.labels = {

@@ -12,7 +12,7 @@ What it needs is read from ``install.yaml`` and ``cmd/dranet/app.go`` of kuberne
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
@@ -50,7 +50,6 @@ class Driver:
     kubelet_root: str = "/var/lib/kubelet"
     poll_min_interval: str = "2s"
     poll_max_interval: str = "1m"
-    feature_gates: Mapping[str, bool] = field(default_factory=dict)
     more_arguments: Sequence[str] = ()
     pull_secrets: Sequence[str] = ()
     max_unavailable: str = "1"
@@ -98,7 +97,7 @@ def _rules() -> List[Dict[str, Any]]:
 
 def arguments(driver: Driver) -> List[str]:
     """What DRANET is started with."""
-    found = [
+    return [
         "--v=2",
         "--hostname-override=$(NODE_NAME)",
         # Unset, it asks for the metadata of clouds, which costs 20 s without one.
@@ -108,11 +107,8 @@ def arguments(driver: Driver) -> List[str]:
         f"--kubelet-root-dir={driver.kubelet_root}",
         f"--inventory-min-poll-interval={driver.poll_min_interval}",
         f"--inventory-max-poll-interval={driver.poll_max_interval}",
+        *driver.more_arguments,
     ]
-    if driver.feature_gates:
-        gates = sorted(driver.feature_gates.items())
-        found.append("--feature-gates=" + ",".join(f"{gate}={str(on).lower()}" for gate, on in gates))
-    return [*found, *driver.more_arguments]
 
 
 def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
@@ -205,7 +201,7 @@ ARGUMENTS = "rdma_driver_arguments"
 
 # With the value in the same word: DRANET silently ignores everything after a word that is not an argument.
 _ARGUMENT = re.compile(r"--([a-z][a-z0-9_-]*)=[^\n]*")
-_SET = {text.split("=")[0] for text in arguments(Driver("", image="", filter="", feature_gates={"": True}))}
+_SET = {text.split("=")[0] for text in arguments(Driver("", image="", filter=""))}
 # The probes and the volume of the DaemonSet are made for the defaults of these.
 _RELIED_ON = {"--bind-address", "--db-path"}
 

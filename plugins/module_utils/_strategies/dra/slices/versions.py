@@ -31,13 +31,13 @@ _STANDARD_NUMA_DRANET = _RDMA_DEVICE_DRANET = _ROUTE_SOURCES_DRANET = _ARP_DRANE
 # The NVIDIA driver's versions were dates (year.month) until 25.12.0, which 0.4.0 follows.
 _FIRST_GPU, _PCI_BUS_ID_GPU, _STANDARD_NUMA_GPU = (0, 25, 3, 0), (0, 25, 12, 0), (1, 0, 5, 0)
 _FIRST_YEAR = 24
-# Of DRANET 1.4.0, with those that every component of Kubernetes has. Later ones have more.
-_GATES = ("AllAlpha", "AllBeta", "PersistentResourceSliceAttributes")
-# The same of its arguments, as dranet --help lists them, without those that the DaemonSet sets or relies on.
+# Arguments of DRANET 1.4.0, as dranet --help lists them, without those that the DaemonSet sets or relies on. Later
+# versions have more.
 _ARGUMENTS = (
     "add_dir_header",
     "alsologtostderr",
     "alsologtostderrthreshold",
+    "feature-gates",
     "inventory-poll-burst",
     "kubeconfig",
     "legacy_stderr_threshold_behavior",
@@ -86,13 +86,8 @@ def gpu(value: Any) -> Numbers:
     return ordered
 
 
-def feature_gates(version: Numbers) -> Optional[Tuple[str, ...]]:
-    """The gates that DRANET knows; ``None`` for a version whose gates are not known here."""
-    return _GATES if was_read(version) else None
-
-
 def more_arguments(version: Numbers) -> Optional[Tuple[str, ...]]:
-    """The arguments that DRANET knows beside those of the DaemonSet; ``None`` for a version as in ``feature_gates``."""
+    """The arguments that DRANET knows beside those of the DaemonSet; ``None`` for a version that was not read."""
     return _ARGUMENTS if was_read(version) else None
 
 

@@ -103,7 +103,7 @@ def test_a_key_that_yaml_reads_as_a_date_is_a_problem() -> None:
 
 def test_what_is_expected_of_the_drivers(facts_of: Facts) -> None:
     hostvars: dict[str, dict[str, Any]] = {
-        "v100-01": {"rdma_claims_templates": GPUS, "rdma_driver_wait": False},
+        "v100-01": {"rdma_claims_templates": GPUS, "rdma_wait": False},
         "a100-01": {"rdma_driver_exclude": ["0000:85:00.0"]},
         "h100-01": {"rdma_driver_enabled": False},
         "h100-02": {"rdma_claims_templates": "none"},
@@ -132,7 +132,7 @@ def test_what_is_expected_of_the_drivers(facts_of: Facts) -> None:
         ({"rdma_claims_templates": GPUS}, [], ["dra.net"]),
         ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, [], ["dra.net", "gpu.nvidia.com"]),
         ({"rdma_claims_templates": NICS, "rdma_driver_gpu_deploy": True}, [], ["dra.net"]),
-        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True, "rdma_driver_wait": False}, [], []),
+        ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True, "rdma_wait": False}, [], []),
         # It has been waited for once.
         ({"rdma_claims_templates": GPUS, "rdma_driver_gpu_deploy": True}, ["v100-01"], []),
         ({"rdma_claims_templates": NICS}, ["v100-02"], ["dra.net"]),

@@ -84,9 +84,9 @@ def test_the_image_by_digest_and_by_tag() -> None:
 
 
 def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None:
-    own = {"rdma_driver_namespace": "rdma", "rdma_driver_parent_namespace": "rdma"}
+    own = {"rdma_driver_namespace": "rdma", "rdma_parent_namespace": "rdma"}
     (problem,) = plan([("v100-01", "v100", own)]).problems
-    assert "rdma_driver_parent_namespace is 'rdma', the same as rdma_driver_namespace, which is part of" in problem
+    assert "rdma_parent_namespace is 'rdma', the same as rdma_driver_namespace, which is part of" in problem
 
 
 @pytest.mark.parametrize(
@@ -97,18 +97,10 @@ def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None
         ({"dranet_version": "1.5.0"}, "which is the digest of 1.4.0, not of 1.5.0"),
         ({"digest": "sha256:12"}, "it must be sha256: and 64 hexadecimal digits, or empty"),
         ({"exclude": ["ens1np0"]}, "it must be a PCI address like 0000:1a:00.0"),
-        ({"max_unavailable": "0"}, "it must be a number of nodes or a percentage, at least 1"),
-        ({"max_unavailable": "120%"}, "it must be a number of nodes or a percentage, at least 1"),
-        ({"feature_gates": {"DRAListTypeAttributes": "on"}}, "it must be true or false"),
-        (
-            {"feature_gates": {"DRAListTypeAttributes": True}},
-            "which DRANET 1.4.0 does not know, and it exits on an unknown one",
-        ),
         (
             {"arguments": ["--vmodule=nri*=4", "--device-attach-timeout=0"]},
             "[1] is '--device-attach-timeout=0', but DRANET",
         ),
-        ({"arguments": ["--feature-gates=AllAlpha=true"]}, "but the role sets --feature-gates itself"),
         ({"arguments": ["--filter=true"]}, "but the role sets --filter itself"),
         ({"arguments": ["--bind-address=:9999"]}, "but the DaemonSet of the role needs the default of --bind-address"),
         ({"arguments": ["-filter=true"]}, "it must be --name=value in one line"),
@@ -123,7 +115,6 @@ def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None
         ({"image": ""}, "it must be an image"),
         ({"digest": "sha256:" + "0" * 64 + "\n"}, "it must be sha256: and 64 hexadecimal digits, or empty"),
         ({"exclude": ["0000:1a:00.0\n"]}, "it must be a PCI address like 0000:1a:00.0"),
-        ({"max_unavailable": "10%\n"}, "it must be a number of nodes or a percentage, at least 1"),
         ({"poll_max_interval": "60s\n"}, "it must be a duration with its unit"),
         ({"poll_max_interval": "2562048h"}, "it must be a duration with its unit"),
         ({"kubelet_root": "//"}, "it must be an absolute path below /"),
@@ -149,10 +140,17 @@ def test_what_cannot_be_is_refused(variables: Dict[str, Any], said: str) -> None
     assert found.problems[0].startswith("v100-01: rdma_driver_")
 
 
+@pytest.mark.parametrize("value", ["0", "120%", "10%\n"])
+def test_what_is_no_share_of_nodes_is_refused(value: str) -> None:
+    (problem,) = plan([("v100-01", "v100", {"rdma_max_unavailable": value})]).problems
+    right = "it must be a number of nodes or a percentage, at least 1"
+    assert problem == f"v100-01: rdma_max_unavailable is {value!r}, {right}"
+
+
 def test_what_hosts_do_not_agree_on_is_refused() -> None:
     found = plan(
         [
-            ("v100-01", "v100", {"rdma_driver_max_unavailable": "4"}),
+            ("v100-01", "v100", {"rdma_max_unavailable": "4"}),
             ("v100-02", "v100", {}),
             ("a100-01", "A_100", {"rdma_driver_namespace": "rdma"}),
             ("a100-02", "a-100", {"rdma_driver_namespace": "rdma"}),
@@ -161,7 +159,7 @@ def test_what_hosts_do_not_agree_on_is_refused() -> None:
     )
     assert found.objects == []
     told = "\n".join(found.problems)
-    assert "v100-02: rdma_driver_max_unavailable is '1', but '4' on v100-01" in told
+    assert "v100-02: rdma_max_unavailable is '1', but '4' on v100-01" in told
     assert "a100-02: rdma_group is 'a-100', which has the same name in Kubernetes as A_100" in told
     assert "rdma_driver_namespace is 'kube-system' on" in told
     assert "p: rdma_group is '___', which cannot be part of a DaemonSet's name" in told
@@ -172,9 +170,8 @@ def test_images_of_registries_that_are_written_in_other_ways() -> None:
         assert plan([("v100-01", "v100", {"rdma_driver_image": image})]).problems == []
 
 
-def test_gates_of_a_later_version_are_its_own_business() -> None:
-    values = {"dranet_version": "1.5.0", "digest": "", "feature_gates": {"DRAListTypeAttributes": True}}
-    own = {f"rdma_driver_{name}": value for name, value in values.items()}
+def test_feature_gates_are_arguments_of_the_site() -> None:
+    own = {"rdma_driver_arguments": ["--feature-gates=AllBeta=true"]}
     assert plan([("v100-01", "v100", own)]).problems == []
 
 

@@ -290,7 +290,6 @@ def test_refused_before_anything_is_written(tmp_path: Path) -> None:
             {"registration_timeout": "500ms"},
             "registration_timeout is '500ms', it must be a duration with its unit, like 30s or 1m30s, from 1s",
         ),
-        (NODES["crio"], {"await_plugins": -1}, "await_plugins: -1 must be a number of seconds"),
     ]
     for number, (files, options, said) in enumerate(rows):
         root = make(tmp_path / str(number), files)

@@ -22,8 +22,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.reg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.runtimes import SPEC, Containerd
 
-PARTS = {
-    "nri": {"request_timeout": "90s", "registration_timeout": "30s", "cdi": True, "validator": "auto"},
+PARTS: Dict[str, Dict[str, Any]] = {
+    "nri": {"request_timeout": "90s", "registration_timeout": "30s", "validator": "auto"},
     "memlock": {"limit": UNLIMITED, "handlers": []},
 }
 CRI_2, CRI_3 = '[plugins."io.containerd.grpc.v1.cri"{}]\n', "[plugins.'io.containerd.cri.v1.runtime'{}]\n"

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base import keys
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import CONCERN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import TomlDocument
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.test_files import (
@@ -48,6 +49,12 @@ def rewrite(root: str) -> None:
     path.write_text("\n".join(["oom_score = -999", *lines]) + "\n")
 
 
+@pytest.fixture
+def without_cdi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That CDI was switched on by us can no longer be told in a rewritten file."""
+    monkeypatch.setattr(keys, "_cdi", lambda effective: [])
+
+
 def test_a_rewritten_configuration_names_none_of_our_files_in_the_end(root: str) -> None:
     call(root)
     rewrite(root)
@@ -63,11 +70,11 @@ def test_a_rewritten_configuration_names_none_of_our_files_in_the_end(root: str)
     assert call(root, state="absent").changes == []
 
 
-def test_a_rewritten_configuration_is_completed_and_can_be_taken_back(root: str) -> None:
-    call(root, cdi=False)
+def test_a_rewritten_configuration_is_completed_and_can_be_taken_back(root: str, without_cdi: None) -> None:
+    call(root)
     rewrite(root)
-    call(root, cdi=False)
-    assert call(root, cdi=False).changes == []
+    call(root)
+    assert call(root).changes == []
     data = TomlDocument(Path(root, MAIN).read_text(), "").data
     handlers = data["plugins"]["io.containerd.grpc.v1.cri"]["containerd"]["runtimes"]
     assert {name: table["base_runtime_spec"] for name, table in handlers.items()} == {
@@ -79,10 +86,10 @@ def test_a_rewritten_configuration_is_completed_and_can_be_taken_back(root: str)
     assert Path(root, MAIN).read_text() == f"oom_score = -999\n{USERS}"
 
 
-def test_a_configuration_that_we_made_and_another_program_rewrote(tmp_path: Path) -> None:
+def test_a_configuration_that_we_made_and_another_program_rewrote(tmp_path: Path, without_cdi: None) -> None:
     root = make(tmp_path, {"usr/bin/containerd": ""})
     original = tree(root)
-    call(root, cdi=False, memlock="")
+    call(root, memlock="")
     path = Path(root, MAIN)
     path.write_text(path.read_text().replace("  # zerocopy.rdma", ""))
     call(root, state="absent")
