@@ -10,7 +10,6 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, probe, probe_run, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
@@ -26,6 +25,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import (
     make_judged,
     pairs,
     plan,
+    planned,
     waves,
 )
 
@@ -285,7 +285,7 @@ def test_pods_with_single_claims(facts_of: Callable[..., Any], judged: Callable[
     """Each on its host, one after another there."""
     entries = [{"name": "prefill", "host": "n1", "rail": 0}, {"name": "decode", "host": "n1", "rail": 1}]
     found = plan(facts_of, [], rdma_claims_claims=entries)
-    waves_of_pods = pod_plan_filter(found)
+    waves_of_pods = planned(found)
     aliases = [[entry["alias"] for entry in wave if entry["alias"] != pod_plan.NOTHING] for wave in waves_of_pods]
     assert aliases == [["prefill"], ["decode"]]
     pod = waves_of_pods[0][0]["pod"]
