@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.filter.cluster_verdicts import cluster_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
@@ -32,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
@@ -132,7 +132,7 @@ def test_what_its_role_did_is_told_and_judged() -> None:
     steps = [{"title": "Apply the objects (toy)", "set": "zerocopy-rdma-toy", **result}]
     hosts = fleet(rdma_provision_result={"steps": steps})
     assert site_summary({}, list(hosts), hosts, list(hosts))[0] == "objects of the cluster: 1 configured"
-    (check,) = cluster_verdicts({"inventory_hostname": "h100-01"}, list(hosts), hosts, {}, [])["checks"]
+    (check,) = [one for one in strategy_checks(hosts, [], []) if one["id"] == "cluster.objects"]
     assert check["text"] == "ConfigMap kube-system/toy of set zerocopy-rdma-toy was changed by hand"
 
 
@@ -164,12 +164,11 @@ ALLOWED = {
     # What DRA drivers publish is awaited once, before claims are planned, and device classes may be still to come.
     "roles/rdma_verify/tasks/pod.yml": {"rdma_driver"},
     "roles/rdma_migrate/tasks/main.yml": {"rdma_driver"},
-    "roles/rdma_migrate/tasks/plan_move.yml": {"rdma_driver"},
     # A message about a group whose pods can request nothing: with the default strategy these are its claims.
     "roles/rdma_migrate/tasks/check.yml": {"rdma_claims"},
     # Variables for claims, which pods of device plugins do not use, and which the benchmark of templates is about.
     "plugins/module_utils/_strategies/device_plugin/groups.py": {"rdma_claims"},
-    "plugins/filter/benchmark_document.py": {"rdma_claims"},
+    "plugins/plugin_utils/_benchmark.py": {"rdma_claims"},
     "roles/rdma_audit/tasks/main.yml": {"rdma_claims"},
     # NICs that no pod may have, whatever its strategy, are named by a variable of the driver.
     "plugins/module_utils/_strategies/base/exclusions.py": {"rdma_driver"},
