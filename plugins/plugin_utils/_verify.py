@@ -120,7 +120,7 @@ def pods(context: Map, options: Map) -> RingResult:
 
 def transfers(context: Map, options: Map) -> RingResult:
     hostvars = context["hostvars"]
-    nodes = {(result["item"][1].get("spec") or {}).get("nodeName") for result in options["logs"]}
+    nodes = {str((result["item"][1].get("spec") or {}).get("nodeName")) for result in options["logs"]}
     groups = {node: variables.group_of(hostvars[node]) for node in nodes if node in hostvars}
     return pod_judge.judge_logs(options["logs"], groups)
 

@@ -94,7 +94,7 @@ def judge_logs(results: Sequence[Plain], groups: Mapping[str, str]) -> RingResul
     checks: List[Check] = []
     for result in results:
         _selected, pod = result["item"]
-        node = (pod.get("spec") or {}).get("nodeName")
+        node = str((pod.get("spec") or {}).get("nodeName"))
         host, group = (node if node in groups else None), groups.get(node)
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         checks.append(transfers.check(name, host, group, result.get("log"), str(result.get("msg", "")).strip()))

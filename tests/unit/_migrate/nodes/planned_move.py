@@ -16,7 +16,7 @@ Hostvars = Mapping[str, Mapping[str, Any]]
 
 
 def _cluster(**answered: Any) -> dict[str, Any]:
-    nothing = {"nodes": {}, "plugins": [], "kinds": None, "daemon_sets": [], "objects": None}
+    nothing: dict[str, Any] = {"nodes": {}, "plugins": [], "kinds": None, "daemon_sets": [], "objects": None}
     return {**nothing, "slices": [], "kubernetes": None, "device_classes": None, **answered}
 
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
@@ -137,7 +137,7 @@ def summary(document: VerifyDocument) -> str:
 
 def failure(document: VerifyDocument, directory: str) -> str:
     """Why verify fails, empty if it does not. ``directory`` has the reports."""
-    every = [*document.checks, *document.bandwidth]
+    every: List[Union[Check, Measurement]] = [*document.checks, *document.bandwidth]
     failed = [found for found in every if found.verdict == "fail"]
     if not failed:
         return ""
