@@ -9,48 +9,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, Mapping
+
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files
 
 
 def written(plan: Mapping[str, Any], check: bool) -> Dict[str, Any]:
     """Write the manifests of a plan (:func:`_cluster_plan.document`); the result of ``cluster_apply``."""
-    directory = os.path.realpath(os.path.expanduser(str(plan["directory"])))
-    changes = [_change(directory, **each) for each in plan["manifests"]]
-    changes = [change for change in changes if change["before"] != change["after"]]
-    for change in [] if check else changes:
-        _write(change["path"], change["after"])
-    diffs: List[Dict[str, str]] = [
-        {
-            "before_header": each["path"],
-            "after_header": each["path"],
-            "before": each["before"],
-            "after": each["after"],
-        }
-        for each in changes
-    ]
-    paths = [each["path"] for each in changes]
-    return {"changed": bool(changes), "manifests": paths, "late": False, "unserved": {}, "steps": [], "diff": diffs}
-
-
-def _change(directory: str, name: str, content: str) -> Dict[str, str]:
-    path = os.path.join(directory, name)
-    before = ""
-    if os.path.isfile(path):
-        with open(path, encoding="utf-8") as file:
-            before = file.read()
-    return {"path": path, "before": before, "after": content}
-
-
-def _write(path: str, content: str) -> None:
-    """Write a file as a whole, or remove one without content."""
-    if not content:
-        os.unlink(path)
-        return
-    directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o755, exist_ok=True)
-    handle, new = tempfile.mkstemp(prefix=".", dir=directory)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o644)
-        file.write(content)
-    os.replace(new, path)
+    directory = _files.path(plan["directory"])
+    files = {os.path.join(directory, each["name"]): each["content"] for each in plan["manifests"]}
+    diffs = _files.changed(files, check)
+    paths = [each["after_header"] for each in diffs]
+    return {"changed": bool(diffs), "manifests": paths, "late": False, "unserved": {}, "steps": [], "diff": diffs}

@@ -26,13 +26,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import documen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
 
 
-def _path(directory: str, host: str) -> str:
+def path_of(directory: str, host: str) -> str:
     """The file of a host, whatever its name has in it; two names never have one file."""
     readable = re.sub("[^A-Za-z0-9-]", "_", host)[:60]
     return os.path.join(directory, f"host-{readable}-{hashlib.sha256(host.encode()).hexdigest()[:12]}.json")
 
 
-def _write(path: str, content: Any) -> None:
+def write_file(path: str, content: Any) -> None:
+    """A new file that only the user can read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         json.dump(content, file)
@@ -42,14 +43,14 @@ def write(plan: RunPlan) -> str:
     """The new directory of this plan."""
     directory = tempfile.mkdtemp(prefix="rdma-plan-", dir=constants.DEFAULT_LOCAL_TMP)
     for host, planned in plan.hosts.items():
-        _write(_path(directory, host), planned.as_dict())
+        write_file(path_of(directory, host), planned.as_dict())
     return directory
 
 
 def host_plan(directory: str, host: str) -> HostPlan:
     """The plan of one host. Raises AnsibleError where this run has planned nothing for it."""
     try:
-        with open(_path(directory, host), encoding="utf-8") as file:
+        with open(path_of(directory, host), encoding="utf-8") as file:
             return document.host_plan(json.load(file))
     except (OSError, ValueError) as error:
         raise AnsibleError(f"{host}: {directory} has no plan for this host: {error}") from error

@@ -36,6 +36,7 @@ def _node(
         group=plan_variables.group_of({**own, "group_names": variables.get("group_names")}),
         facts=facts,
         malformed=malformed,
+        sent=(plan_variables.sent(variables) or {}) if facts else {},
         values={**verify, **values},
         address=str(own.get(_HOST) or host),
         drift=(_inventory.raw(variables, "rdma_drift_result") or {}).get("concerns") or {},

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, reasons
 from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import OPERATOR_PREFIX, operated, pod
 from ansible_collections.zerocopy.rdma.tests.operators import sriov_operator
 from ansible_collections.zerocopy.rdma.tests.operators.sriov_operator import Operator
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     SRIOV,
     Facts,
@@ -114,7 +114,7 @@ def test_vfs_by_the_operator(cluster_set: ClusterSet, operator: Operator, facts_
 
     operator.until("pods on both nodes", lambda: selected() == {len(NODES)})
     nodes, sets, synced = (operator.items(kind, "-A") for kind in ("nodes", "daemonsets", "sriovnetworknodestates"))
-    checks = strategy_verdicts({}, list(hosts), hosts, nodes, sets, synced)["checks"]
+    checks = strategy_checks(hosts, nodes, sets, synced)
     states = [(check["host"], check["verdict"]) for check in checks if check["id"] == "cluster.state"]
     assert states == [(name, "pass") for name in NODES]
     plugins = {check["subject"]: check["evidence"]["desired"] for check in checks if check["id"] == "cluster.plugin"}

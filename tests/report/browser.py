@@ -25,8 +25,9 @@ sys.path[:0] = [str(CHECKOUT / "build" / "collections"), str(CHECKOUT / "tests" 
 
 import expand
 
-from ansible_collections.zerocopy.rdma.plugins.filter.audit_report import audit_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import document as audit_document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import page as audit_page
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.html import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 from ansible_collections.zerocopy.rdma.tests.report.chromium import Browser, BrowserError, browser
@@ -138,7 +139,7 @@ def pages(output: Path) -> dict[str, str]:
         (output / f"{name}.json").write_text(json.dumps(document, indent=1), "utf-8")
         found[name] = html(read(document))
     for name, items in (("audit", audit_manifests.objects()), ("audit-500", audit_manifests.deployments(500))):
-        found[name] = audit_report(audit_manifests.audited(items), "2026-11-20 10:00 UTC")
+        found[name] = audit_page.html(audit_document.read(audit_manifests.audited(items)), "2026-11-20 10:00 UTC")
     return found
 
 

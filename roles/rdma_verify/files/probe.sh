@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# What a pod was given, in its own words, for the filter pod_verdicts; then ib_write_bw with another such pod.
+# What a pod was given, in its own words, for verify; then ib_write_bw with another such pod.
 # POSIX shell; needs /proc, /sys, cat and grep. Where the image has them, `ip` tells addresses and `ib_write_bw` measures,
 # on CPUs that `taskset` chooses.
 # ZEROCOPY_SERVER: not empty where a peer will come. ZEROCOPY_PEER: address of the pod that waits for this one.

@@ -14,11 +14,11 @@ import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.fleet import fleet
-from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 
 Facts = Callable[..., dict[str, Any]]
 HOSTS = ("a100-01", "h100-03", "v100-01")
@@ -96,7 +96,7 @@ def test_a_query_that_cannot_be_answered_is_named(facts_of: Facts, query: str, w
 
 
 def verdicts(facts_of: Facts, *checks: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    found = host_verdicts({}, list(HOSTS), hostvars(facts_of, rdma_verify_checks=list(checks)))["checks"]
+    found = part("host", hostvars(facts_of, rdma_verify_checks=list(checks)))["checks"]
     return {f"{one['host']} {one['id']}": one for one in found if one["id"].startswith("host.site.")}
 
 
@@ -128,7 +128,7 @@ def test_a_check_of_the_site_has_a_verdict_on_each_host(facts_of: Facts) -> None
 def test_a_host_without_facts_is_told(facts_of: Facts) -> None:
     inventory = hostvars(facts_of, rdma_verify_checks=[{"name": "a", "expression": "gpus", "remedy": "x"}])
     del inventory["a100-01"]["ansible_facts"]
-    found = host_verdicts({}, list(HOSTS), inventory)["checks"]
+    found = part("host", inventory)["checks"]
     (check,) = [one for one in found if one["host"] == "a100-01" and one["id"] == "host.site.a"]
     assert check["verdict"] == "impossible"
 

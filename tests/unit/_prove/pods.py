@@ -13,13 +13,12 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
-from ansible_collections.zerocopy.rdma.plugins.filter.pod_verdicts import pod_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 PAIRED = {"name": "h100-2gpu-2nic", "gpus": 2, "nics": 2}
@@ -53,8 +52,14 @@ def shared(facts_of: Callable[..., Any]) -> dict[str, Any]:
     return plan(facts_of, [], rdma_strategy="shared_device")
 
 
+def planned(found: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
+    """The waves as tasks have them."""
+    every: list[list[dict[str, Any]]] = part("pods_plan", {}, strategies=found, **options)["waves"]
+    return every
+
+
 def waves(found: dict[str, Any], **options: Any) -> list[list[pod_plan.PlannedPod]]:
-    return [[pod_plan.pod_of(pod) for pod in wave] for wave in pod_plan_filter(found, **options)]
+    return [[pod_plan.pod_of(pod) for pod in wave] for wave in planned(found, **options)]
 
 
 def asking(wave: list[pod_plan.PlannedPod]) -> list[pod_plan.PlannedPod]:
@@ -91,9 +96,17 @@ def make_judged(facts_of: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
         devices = [
             one for name in HOSTS for one in predict.predicted(name, read.facts(before[name]), (1, 4, 0), (1, 0, 4, 1))
         ]
-        options = {"before": before, "after": copy.deepcopy(before), **changed}
-        results = [one["result"] for one in pods]
-        return pod_verdicts({}, pods, results, found, resource_slices(devices), **options)
+        facts = {"before": before, "after": copy.deepcopy(before), **changed}
+        hostvars = {
+            name: {
+                "__rdma_verify_before": facts["before"].get(name),
+                "__rdma_verify_after": {"ansible_facts": {"rdma": facts["after"].get(name)}},
+                **changed.get("hostvars", {}).get(name, {}),
+            }
+            for name in HOSTS
+        }
+        wave = {"item": pods, "pods": [one["result"] for one in pods], "in_use": changed.get("in_use", {})}
+        return part("pods", hostvars, strategies=found, slices=resource_slices(devices), probed=[wave])
 
     return judge
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.filter.cluster_verdicts import cluster_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
@@ -41,6 +40,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _program,
     _strategy_inventory,
 )
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
@@ -170,7 +170,7 @@ def test_what_its_role_did_is_told_and_judged() -> None:
     steps = [{"title": "Apply the objects (toy)", "set": "zerocopy-rdma-toy", **result}]
     hosts = fleet(rdma_provision_result={"steps": steps})
     assert site_summary({}, list(hosts), hosts, list(hosts))[0] == "objects of the cluster: 1 configured"
-    (check,) = cluster_verdicts({"inventory_hostname": "h100-01"}, list(hosts), hosts, {}, [])["checks"]
+    (check,) = [one for one in strategy_checks(hosts, [], []) if one["id"] == "cluster.objects"]
     assert check["text"] == "ConfigMap kube-system/toy of set zerocopy-rdma-toy was changed by hand"
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.filter.workloads import workloads
+from ansible_collections.zerocopy.rdma.plugins.modules import workloads
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _workload_examples
+from ansible_collections.zerocopy.rdma.tests.unit.action_options import options
 
 Facts = Callable[..., dict[str, Any]]
 SCRIPT = (Path(__file__).resolve().parents[3] / "roles/rdma_workloads/files/rdma-env.sh").read_text("utf-8")
@@ -53,7 +55,7 @@ def made(
     manifests: list[Mapping[str, str]] | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """What the filter makes for these groups of GROUPS."""
+    """What the action makes for these groups of GROUPS."""
     hosts = {}
     for group in groups:
         names, variables = GROUPS[group]
@@ -62,4 +64,12 @@ def made(
             hosts[name] = {"inventory_hostname": name, **own, **VERSIONS, **variables}
     plan = strategy_plan({}, list(hosts), hosts)
     assert plan["problems"] == []
-    return workloads(plan, SCRIPT, {**SETTINGS, **settings}, requests, manifests)
+    chosen = options(
+        workloads,
+        strategies=plan,
+        script=SCRIPT,
+        settings={**SETTINGS, **settings},
+        requests=requests or {},
+        manifests=manifests or [],
+    )
+    return _workload_examples.made(chosen)

@@ -59,7 +59,6 @@ def test_readme_says_where_each_part_is_documented() -> None:
     rows = [line for line in README.splitlines() if "`ansible-doc " in line]
     modules, filters, roles = (quoted(line) for line in rows)
     assert modules == stems("plugins/modules/*.py")
-    # Those that only verify and benchmark use are not named.
     assert filters <= stems("plugins/filter/*.py")
     assert roles == stems("roles/*")
 

@@ -97,6 +97,11 @@ class MovePlan:
     broken: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
 
+    @property
+    def last(self) -> bool:
+        """Whether no node needs the objects of its old strategy afterwards."""
+        return not self.rest and not self.broken
+
 
 def others(to: Strategy) -> List[str]:
     """The labels by which the DaemonSets of all other strategies find their nodes."""
@@ -280,7 +285,7 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
     if found.broken:
         lines.append("The progress of these nodes cannot be determined, so the objects of the old strategy stay:")
         lines += [f"  {line}" for line in found.broken]
-    if found.waves and not found.rest and not found.broken:
+    if found.waves and found.last:
         lines.append("At the end: remove the objects that no node needs any more (provision).")
     if foreign and found.nodes:
         lines.append(

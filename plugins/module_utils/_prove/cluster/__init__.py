@@ -7,7 +7,7 @@
 """The cluster ring: whether drivers run, and nodes show what they should.
 
 Files in reading order: ``verdicts``, ``resources`` (extended resources, and owners of GPUs), ``ofed`` (why an operator
-holds back its pods).
+holds back its pods), ``judge`` (all verdicts).
 
-May import ``_kube``, ``_strategies``, ``_provision``, ``_values`` and ``document``.
+May import ``_inventory``, ``_kube``, ``_strategies``, ``_provision``, ``_values`` and ``document``.
 """

@@ -93,6 +93,21 @@ class Measurement:
 
 
 @dataclass
+class RingResult:
+    """What one kind of checks has found."""
+
+    checks: List[Check] = field(default_factory=list)
+    bandwidth: List[Measurement] = field(default_factory=list)
+
+    def as_dict(self) -> Dict[str, List[Dict[str, Any]]]:
+        """As in the document."""
+        return {
+            "checks": [asdict(check) for check in self.checks],
+            "bandwidth": [plain_measurement(measured) for measured in self.bandwidth],
+        }
+
+
+@dataclass
 class DocumentHost:
     """A host of the document."""
 

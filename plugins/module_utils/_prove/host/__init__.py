@@ -10,7 +10,7 @@
 
 Files in reading order: ``evidence`` (what is known of a host), ``facts`` (verdicts from facts), ``drift``,
 ``counters``, ``fleet`` (hosts together), ``fabric``, ``site_checks``, ``plan`` (what is tried), ``live`` (verdicts of
-it), ``ping``, ``arp``, ``iblinkinfo``, ``driver_watch``.
+it), ``judge`` (all of them), ``ping``, ``arp``, ``iblinkinfo``, ``driver_watch``.
 
 May import rooms up to ``_prepare``, ``document`` and ``bandwidth``.
 """

@@ -30,7 +30,7 @@ Map = Mapping[str, Any]
 class HostEvidence:
     """One host. ``facts`` are ``None`` where it gave none; ``values`` are its variables in their types.
 
-    ``malformed`` is what is wrong with the facts it sent, where they cannot be used.
+    ``sent`` are the facts as it sent them, and ``malformed`` is what is wrong with them, where they cannot be used.
 
     ``drift`` is what a comparison said of each concern; one that was not compared is missing.
     ``reached`` is the result of ``rdma_reachability``, ``loopback`` that of
@@ -49,6 +49,7 @@ class HostEvidence:
     loopback: Optional[Map] = None
     rounds: List[Map] = field(default_factory=list)
     malformed: str = ""
+    sent: Map = field(default_factory=dict)
     earlier: Optional[Facts] = None
     began: Optional[float] = None
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.filter.audit_report import audit_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.page import html as audit_html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import (
@@ -42,6 +42,10 @@ BLOCK = """\
     change  VLLM_NIXL_SIDE_CHANNEL_HOST is status.hostIP (container vllm)
     look    UCX_TLS=rc,cuda_copy,tcp (container vllm)
 """
+
+
+def audit_report(found: Any, created: str = "") -> str:
+    return audit_html(document.read(found), created)
 
 
 def test_every_code_has_its_texts_once() -> None:
@@ -182,5 +186,5 @@ def test_a_page_without_findings() -> None:
 def test_what_is_no_audit(change: Any, said: str) -> None:
     found = json.loads(json.dumps(audited(audit_manifests.objects())))
     change(found)
-    with pytest.raises(AnsibleFilterError, match=f"audit_report: {re.escape(said)}"):
+    with pytest.raises(document.SavedError, match=re.escape(said)):
         audit_report(found)

@@ -317,10 +317,7 @@ def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:
 
 @pytest.mark.parametrize(("rest", "broken"), [([], []), (["n2"], []), ([], ["n2: annotation"])])
 def test_when_the_objects_of_the_old_strategy_go(rest: list[str], broken: list[str]) -> None:
-    tasks = yaml.safe_load((variables.ROLES / "rdma_migrate" / "tasks" / "plan_move.yml").read_text())
-    finish = tasks[-1]["ansible.builtin.set_fact"]["rdma_migrate_plan"]["finish"]
-    found: Any = NativeEnvironment().from_string(finish).render(__plan={"rest": rest, "broken": broken})
-    assert found is not bool(rest or broken)
+    assert moves.MovePlan(rest=rest, broken=broken).last is not bool(rest or broken)
 
 
 _SET = {"changed": True, "netns_mode": "exclusive"}

@@ -12,14 +12,16 @@ from typing import Any, Callable
 import jsonschema
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_document import benchmark_document
-from ansible_collections.zerocopy.rdma.plugins.filter.benchmark_plan import benchmark_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
+from ansible_collections.zerocopy.rdma.plugins.modules import benchmark_plan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _benchmark
 from ansible_collections.zerocopy.rdma.tests.unit._prove.benchmark.benchmark_log import GIB, log
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import report
 from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import HOSTS, KIND, plan, shared
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit.action_options import options
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "benchmark.schema.json").read_text("utf-8"))
 ALIGNED = {"name": "h100-1gpu-1nic", "gpus": 1, "nics": 1}
@@ -34,10 +36,15 @@ MODEL = {
 }
 
 
+def planned(strategies: dict[str, Any], **own: Any) -> dict[str, Any]:
+    return _benchmark.planned(options(benchmark_plan, strategies=strategies, **own))
+
+
 class Bench:
     """A benchmark of two recorded (synthesised) nodes, whose pods get the first devices that fit."""
 
-    def __init__(self, facts_of: Callable[..., Any]) -> None:
+    def __init__(self, facts_of: Callable[..., Any], directory: Path) -> None:
+        self.directory = directory
         self.facts, self.templates = facts_of(KIND), [ALIGNED, UNALIGNED]
         # Why the module failed for the first pairs, and what was asked for.
         self.failed: list[str] = []
@@ -51,7 +58,7 @@ class Bench:
         self.hca, self.gpu = first, known.gpus[0]
 
     def pairs(self, **options: Any) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = benchmark_plan(self.plan, **options)["pairs"]
+        found: list[dict[str, Any]] = planned(self.plan, **options)["pairs"]
         return found
 
     def result(self, pod: dict[str, Any], output: str, **changed: Any) -> dict[str, Any]:
@@ -74,17 +81,26 @@ class Bench:
         hostvars = {
             host: {"ansible_facts": {"rdma": self.facts}, "rdma_claims_templates": self.templates} for host in HOSTS
         }
-        settings = {"fraction": self.fraction, "parameters": self.asked, "models": [MODEL]}
-        found = benchmark_document(pairs, results, self.plan, resource_slices(self.devices), hostvars, settings)
-        jsonschema.validate(found["document"], SCHEMA)
-        self.lines = found["lines"]
-        document: dict[str, Any] = found["document"]
+        done = report(
+            "benchmark",
+            hostvars,
+            results=[{"item": pair, **result} for pair, result in zip(pairs, results)],
+            strategies=self.plan,
+            slices=resource_slices(self.devices),
+            fraction=self.fraction,
+            parameters=self.asked,
+            models=[MODEL],
+            directory=str(self.directory),
+        )
+        self.lines, self.failure = done["lines"], done["failure"]
+        document: dict[str, Any] = json.loads((self.directory / "benchmark.json").read_text("utf-8"))
+        jsonschema.validate(document, SCHEMA)
         return document
 
 
 @pytest.fixture(name="bench")
-def make_bench(facts_of: Callable[..., Any]) -> Bench:
-    return Bench(facts_of)
+def make_bench(facts_of: Callable[..., Any], tmp_path: Path) -> Bench:
+    return Bench(facts_of, tmp_path)
 
 
 def test_each_template_and_tcp_on_two_nodes(bench: Bench) -> None:
@@ -111,14 +127,14 @@ def test_what_its_pods_have(bench: Bench) -> None:
 
 
 def test_of_a_device_plugin(facts_of: Callable[..., Any]) -> None:
-    pods = {pair["entry"]: pair["pods"][0] for pair in benchmark_plan(shared(facts_of))["pairs"]}
+    pods = {pair["entry"]: pair["pods"][0] for pair in planned(shared(facts_of))["pairs"]}
     assert pods["rdma/rdma_h100"]["limits"] == {"rdma/rdma_h100": 1}
     assert pods["tcp"]["limits"] == {}
 
 
 def test_only_what_is_wanted(bench: Bench) -> None:
     assert {pair["entry"] for pair in bench.pairs(templates=["h100-far"], floor=False)} == {"h100-far"}
-    problems = benchmark_plan(bench.plan, templates=["h100-nowhere"])["problems"]
+    problems = planned(bench.plan, templates=["h100-nowhere"])["problems"]
     assert problems[0].startswith(
         "rdma_benchmark_templates has h100-nowhere, which no pod can request; pods can request h100-1gpu"
     )
@@ -127,7 +143,7 @@ def test_only_what_is_wanted(bench: Bench) -> None:
 def test_one_node_is_not_enough(bench: Bench) -> None:
     for request in bench.plan["asks"]["h100"]:
         request["hosts"] = {"n1": request["hosts"]["n1"]}
-    (problem,) = benchmark_plan(bench.plan)["problems"]
+    (problem,) = planned(bench.plan)["problems"]
     assert problem.startswith("nothing can be run: a pair needs two nodes of a group; h100: ")
 
 
@@ -220,14 +236,13 @@ def test_a_result_that_is_missing_is_an_error(bench: Bench) -> None:
 
 def test_nothing_is_run_of_what_has_the_name_of_the_floor(bench: Bench, facts_of: Callable[..., Any]) -> None:
     named = plan(facts_of, [{**ALIGNED, "name": "tcp"}])
-    found = benchmark_plan(named)
-    assert (found["pairs"], found["problems"]) == (
-        [],
-        ["tcp is the name of pairs without a NIC, so no template can have it"],
-    )
-    assert benchmark_plan(bench.plan, repetitions=0)["problems"] == [
-        "rdma_benchmark_repetitions is 0, it must be at least 1"
-    ]
+    problem = "tcp is the name of pairs without a NIC, so no template can have it"
+    assert planned(named) == {
+        "failed": True,
+        "msg": f"No pod was created. Fix this first:\n{problem}",
+        "problems": [problem],
+    }
+    assert planned(bench.plan, repetitions=0)["problems"] == ["rdma_benchmark_repetitions is 0, it must be at least 1"]
 
 
 def test_the_size_of_a_kv_cache() -> None:

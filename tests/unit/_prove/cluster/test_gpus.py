@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import AMD_DRIVER, GPU_DRIVER
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import Facts
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import published
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
@@ -33,7 +32,7 @@ def gpu_checks(
 ) -> list[dict[str, Any]]:
     hosts = {NODE: {"inventory_hostname": NODE, "group_names": ["h100"], "rdma_strategy": "dra"}}
     live = {"metadata": {"name": name}, "status": {"allocatable": allocatable}}
-    found = strategy_verdicts({}, list(hosts), hosts, [live], [], slices=slices, **own)["checks"]
+    found = strategy_checks(hosts, [live], [], slices=slices, **own)
     assert {one["id"] for one in found} <= {"cluster.gpus"}
     return found
 
@@ -66,7 +65,7 @@ def test_a_device_plugin_beside_the_drivers_of_a_site(slices: list[dict[str, Any
 def test_what_a_device_plugin_may_offer(
     slices: list[dict[str, Any]], allocatable: dict[str, str], verdict: str
 ) -> None:
-    own: dict[str, Any] = {"gpu_resources": ["example.org/"], "rdma_resources": ["nvidia.com/resibp2s0"]}
+    own: dict[str, Any] = {"rdma_gpu_resources": ["example.org/"], "rdma_audit_resources": ["nvidia.com/resibp2s0"]}
     (found,) = gpu_checks(slices, allocatable, **own)
     assert (found["verdict"], bool(found["remedy"])) == (verdict, verdict == "fail")
 
@@ -90,15 +89,14 @@ def test_amd(facts_of: Facts) -> None:
 def test_slices_are_read_where_no_strategy_needs_them() -> None:
     tasks = yaml.safe_load((variables.ROLES / "rdma_verify" / "tasks" / "cluster.yml").read_text("utf-8"))[0]["block"]
     (query,) = [task for task in tasks if "zerocopy.rdma.resource_slice_info" in task]
-    (judge,) = [task["vars"] for task in tasks if "strategy_verdicts" in str(task.get("vars"))]
+    (judge,) = [task["zerocopy.rdma.verify"] for task in tasks if "zerocopy.rdma.verify" in task]
     # Many clusters have no DRA.
     assert (query["failed_when"], query["when"]) == (False, "rdma_provision_plan.published is not defined")
-    assert f"published | default({query['register']})).slices | default([])" in judge["__slices"]
-    assert "__slices," in judge["__strategies"]
+    assert judge["published"] == f"{{{{ rdma_provision_plan.published | default({query['register']}) }}}}"
 
 
 def test_slices_that_are_none() -> None:
     spec = {"driver": GPU_DRIVER, "pool": {"name": NODE}, "nodeName": NODE}
     broken = {"kind": "ResourceSlice", "spec": {**spec, "devices": [{"name": "gpu-0", "attributes": {"type": {}}}]}}
-    with pytest.raises(AnsibleFilterError, match="no known value"):
+    with pytest.raises(ValueError, match="no known value"):
         gpu_checks([broken], {})

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
+from ansible.errors import AnsibleActionFail
 
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
@@ -20,6 +20,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.veri
     Measurement,
     VerifyDocument,
 )
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_run
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part, report
 
 WHOLE = VerifyDocument(
     created="2026-11-21T12:00:00Z",
@@ -85,20 +87,47 @@ def test_unknown_words_are_refused(part: str, key: str, message: str) -> None:
     assert str(error.value).startswith(message)
 
 
-def test_filter_puts_the_rings_together() -> None:
+def test_the_report_puts_the_rings_together(tmp_path: Path) -> None:
     plain = verify.plain(WHOLE)
     hostvars: dict[str, dict[str, Any]] = {
         "n1": {"group_names": ["a100"], "ansible_facts": {"rdma": {"usable": []}}},
         "n2": {"rdma_group": "x"},
     }
-    found = verify_document(
-        {}, ["n1", "n2"], hostvars, [{"checks": plain["checks"]}, {}, {"bandwidth": plain["bandwidth"]}]
+    run = part("begin", hostvars)["run"]
+    for name, found in (
+        ("pods", {"checks": [], "bandwidth": plain["bandwidth"]}),
+        ("host", {**plain, "bandwidth": []}),
+    ):
+        _verify_run.keep(run, name, found)
+    told = report("verify", hostvars, run=run, directory=str(tmp_path / "new"), metrics=str(tmp_path / "rdma.prom"))
+    names = ["verify.html", "verify.json", "verify.xml"]
+    assert (told["changed"], sorted(path.name for path in (tmp_path / "new").iterdir())) == (True, names)
+    assert told["failure"] == (
+        "1 of 2 checks and measurements failed. The first is host.mtu of n1: MTU is 1500. The report is"
+        f" {tmp_path}/new/verify.html (with verify.json and verify.xml beside it)."
     )
+    found = json.loads((tmp_path / "new" / "verify.json").read_text("utf-8"))
     assert found["hosts"] == {
         "n1": {"group": "a100", "facts": {"usable": []}, "rails": {}},
         "n2": {"group": "x", "facts": {}, "rails": {}},
     }
     assert (found["checks"], found["bandwidth"]) == (plain["checks"], plain["bandwidth"])
     assert found["collection"].count(".") == 2
-    with pytest.raises(AnsibleFilterError, match="verify_document: check has the key 'x'"):
-        verify_document({}, ["n1"], hostvars, [{"checks": [{"x": 1}]}])
+    assert (tmp_path / "rdma.prom").stat().st_mode & 0o777 == 0o644, "node_exporter is another user"
+
+
+def test_nothing_is_written_in_check_mode(tmp_path: Path) -> None:
+    found = report("verify", {}, check=True, run=part("begin", {})["run"], directory=str(tmp_path / "new"))
+    assert (found["changed"], found["failure"], list(tmp_path.iterdir())) == (True, "", [])
+
+
+@pytest.mark.parametrize("content", ["{}", "[", '{"version": 2}', None])
+def test_wrong_figures_are_reported_at_once(content: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "benchmark.json"
+    if content is not None:
+        path.write_text(content)
+    if content == "{}":
+        assert _verify_run.benchmark(part("begin", {}, benchmark=str(path))["run"]) is None
+        return
+    with pytest.raises(AnsibleActionFail, match=f"rdma_verify_benchmark is {path}: "):
+        part("begin", {}, benchmark=str(path))

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import judge
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_inventory
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed
 
 AT, SECONDS = 1_700_000_000.0, 30.0
@@ -29,7 +30,8 @@ def judged(
         "__rdma_verify_again": {"failed": False} if after is None else {"ansible_facts": {"rdma": now}},
         **LAB,
     }
-    found = host_verdicts({}, [name], {name: variables}, now=AT + SECONDS)
+    nodes = _verify_inventory.nodes({}, [name], {name: variables})
+    found = judge.judge(nodes, {}, now=AT + SECONDS).as_dict()
     return [check for check in found["checks"] if check["id"] == "host.link_errors"]
 
 

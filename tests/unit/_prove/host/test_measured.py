@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_verdicts
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_part import verify_part
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_plan import verify_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_run
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed, node, worst
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 
 
 def two(facts_of: Facts, **values: Any) -> list[HostEvidence]:
@@ -218,20 +217,21 @@ def hostvars(facts_of: Facts, **values: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_filters(facts_of: Facts) -> None:
+def test_parts_of_a_run(facts_of: Facts) -> None:
     variables = hostvars(facts_of, ansible_host="192.0.2.1", rdma_verify_tests=["send_bw"], **LAB)
-    names = list(variables)
-    plan = verify_plan({}, names, variables, 50)
-    assert [run["test"] for run in plan["lab-02"]["rounds"][0]["runs"]] == ["send_bw"]
-    assert verify_part({"plan": plan}, "plan", "lab-02") == plan["lab-02"]
-    found = host_verdicts({}, names, variables, plan, "this is a dry run")
-    assert found["bandwidth"] == []
-    assert {check["text"] for check in found["checks"] if check["id"] == "host.path_mtu"} == {
+    run = part("begin", variables)["run"]
+    part("plan", variables, {"ansible_forks": 50}, run=run)
+    own = part("own", variables, {"inventory_hostname": "lab-02"}, run=run)
+    assert [run["test"] for run in own["rounds"][0]["runs"]] == ["send_bw"]
+    assert part("host", variables, run=run, untried="this is a dry run") == {}
+    (kept,) = _verify_run.results(run, ["host", "cluster"])
+    assert kept.bandwidth == []
+    assert {check.text for check in kept.checks if check.id == "host.path_mtu"} == {
         "it was not tested: this is a dry run"
     }
-    assert {check["group"] for check in found["checks"]} == {"lab"}
+    assert {check.group for check in kept.checks} == {"lab"}
     variables["lab-02"]["rdma_drift_result"] = {"concerns": {"kernel": {"changes": [], "error": None}}}
-    again = host_verdicts({}, names, variables)["checks"]
+    again = part("host", variables)["checks"]
     assert [check["host"] for check in again if check["id"] == "host.kernel" and check["verdict"] == "pass"] == [
         "lab-02"
     ]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.transfer_verdicts import transfer_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import nccl
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 
 LOGS = Path(__file__).parents[2] / "fixtures/nccl"
 EIGHT = ", ".join(f"mlx5_{number}:1/RoCE" for number in range(8))
@@ -172,17 +172,16 @@ def test_within_a_node_no_network_is_used() -> None:
 
 def test_a_hostile_log_costs_no_time() -> None:
     started = time.process_time()
-    for part in ("a", "a:1:1 [0] NCCL INFO ", "a:1:1 [0] NCCL INFO NET/IB : Using [0]a:1/IB", "[0]a:1/IB,", "\x1b[0"):
-        nccl.read(part * (2_000_000 // len(part)))
+    for piece in ("a", "a:1:1 [0] NCCL INFO ", "a:1:1 [0] NCCL INFO NET/IB : Using [0]a:1/IB", "[0]a:1/IB,", "\x1b[0"):
+        nccl.read(piece * (2_000_000 // len(piece)))
     assert time.process_time() - started < 4
 
 
-def test_the_filter_adds_what_nccl_says() -> None:
+def test_the_part_adds_what_nccl_says() -> None:
     pod = {"metadata": {"namespace": "llm", "name": "decode-0"}, "spec": {"nodeName": "h100-01"}}
-    found = transfer_verdicts(
-        [{"item": [{}, pod], "log": said(ETHERNET, SOCKET)}, {"item": [{}, pod], "log": ""}],
-        {"h100-01": {"group_names": ["h100"], "inventory_hostname": "h100-01"}},
-    )
+    hostvars = {"h100-01": {"group_names": ["h100"], "inventory_hostname": "h100-01"}}
+    logs = [{"item": [{}, pod], "log": said(ETHERNET, SOCKET)}, {"item": [{}, pod], "log": ""}]
+    found = part("transfers", hostvars, logs=logs)
     assert [(one["id"], one["host"], one["group"], one["verdict"]) for one in found["checks"]] == [
         ("pod.transfers", "h100-01", "h100", "impossible"),
         ("pod.nccl", "h100-01", "h100", "fail"),

@@ -9,7 +9,6 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe, probe_run
 from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import (
@@ -21,6 +20,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import (
     log,
     make_judged,
     plan,
+    planned,
     shared,
 )
 
@@ -30,7 +30,7 @@ __all__ = ["make_judged"]
 
 def test_pods_that_ask_for_nothing(facts_of: Callable[..., Any], judged: Callable[..., Any]) -> None:
     found = plan(facts_of, [PAIRED])
-    bare = [one for one in pod_plan_filter(found)[0] if one["alias"] == pod_plan.NOTHING]
+    bare = [one for one in planned(found)[0] if one["alias"] == pod_plan.NOTHING]
     assert [one["pod"]["node"] for one in bare] == list(HOSTS)
     made = probe.manifest(probe.PodProbe(**bare[0]["pod"]), probe.Recipe("image", "true"))
     assert "resourceClaims" not in made["spec"]
@@ -56,7 +56,7 @@ def sharing(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
     """Two pods that share the HCAs of their nodes, everything as it should be."""
     facts = facts_of(KIND)
     result = []
-    for one in pod_plan_filter(shared(facts_of), namespace="training")[0]:
+    for one in planned(shared(facts_of), namespace="training")[0]:
         if one["alias"] != pod_plan.NOTHING:
             names = [hca["name"] for hca in facts["hcas"]]
             output = log(facts, names, 371.5, moves=False)
@@ -168,7 +168,7 @@ def test_pods_of_a_strategy_that_counts_and_moves(facts_of: Callable[..., Any], 
         "networks": ["198.51.100.0/24"],
     }
     whole = {"sets": [], "asks": {"v100": [request]}}
-    (pod, _bare) = pod_plan_filter(whole)[0]
+    (pod, _bare) = planned(whole)[0]
     assert pod["pod"]["namespace"] == "training"
     made = probe.manifest(probe.PodProbe(**pod["pod"]), probe.Recipe("image", "true"))
     assert made["metadata"]["annotations"] == request["annotations"]

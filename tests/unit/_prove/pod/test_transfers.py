@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.transfer_verdicts import transfer_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import transfers
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 
 PREFIX = "(APIServer pid=1) INFO 11-22 10:00:00 "
 STATS = PREFIX + (
@@ -85,7 +85,7 @@ def test_pods_are_those_of_their_nodes() -> None:
         {"item": pod("decode-1", "elsewhere"), "log": ""},
         {"item": pod("decode-2", "h100-01"), "msg": "Unable to retrieve log from Pod due to: no"},
     ]
-    found = transfer_verdicts(results, {"h100-01": {"group_names": ["h100"], "inventory_hostname": "h100-01"}})
+    found = part("transfers", {"h100-01": {"group_names": ["h100"], "inventory_hostname": "h100-01"}}, logs=results)
     assert [(one["subject"], one["host"], one["group"], one["verdict"]) for one in found["checks"]] == [
         ("llm/decode-0", "h100-01", "h100", "pass"),
         ("llm/decode-1", None, None, "impossible"),

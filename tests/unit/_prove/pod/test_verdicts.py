@@ -10,11 +10,11 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, probe, probe_run, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import (
     HOSTS,
     KIND,
@@ -26,6 +26,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import (
     make_judged,
     pairs,
     plan,
+    planned,
     waves,
 )
 
@@ -285,7 +286,7 @@ def test_pods_with_single_claims(facts_of: Callable[..., Any], judged: Callable[
     """Each on its host, one after another there."""
     entries = [{"name": "prefill", "host": "n1", "rail": 0}, {"name": "decode", "host": "n1", "rail": 1}]
     found = plan(facts_of, [], rdma_claims_claims=entries)
-    waves_of_pods = pod_plan_filter(found)
+    waves_of_pods = planned(found)
     aliases = [[entry["alias"] for entry in wave if entry["alias"] != pod_plan.NOTHING] for wave in waves_of_pods]
     assert aliases == [["prefill"], ["decode"]]
     pod = waves_of_pods[0][0]["pod"]
@@ -321,3 +322,20 @@ def test_a_claim_that_others_use_is_left_alone() -> None:
         probe.IN_USE,
         "claim prefill-1 is in use by pods prefill-0",
     )
+
+
+def test_pods_on_a_node_that_has_moved(pods: list[dict[str, Any]], facts_of: Callable[..., Any]) -> None:
+    """They are judged by its facts of now; what other nodes have is none of its affair."""
+    found = plan(facts_of, [PAIRED])
+    for each in pods:
+        each["result"]["node"] = each["pod"]["node"]
+    pods[1]["result"]["output"] = ""
+    hostvars = {name: {"ansible_facts": {"rdma": facts_of(KIND)}} for name in HOSTS}
+    wave = {"item": pods, "pods": [each["result"] for each in pods]}
+    judged = {name: part("pods", hostvars, strategies=found, probed=[wave], node=name)["checks"] for name in HOSTS}
+    assert {name: {check["host"] for check in checks} for name, checks in judged.items()} == {
+        "n1": {"n1"},
+        "n2": {"n2"},
+    }
+    assert "pod.runs" not in {check["id"] for check in judged["n1"] if check["verdict"] == "fail"}
+    assert "pod.runs" in {check["id"] for check in judged["n2"] if check["verdict"] == "fail"}

@@ -12,20 +12,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     End,
     Measurement,
-    plain_measurement,
+    RingResult,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import findings as report_findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _report
 from ansible_collections.zerocopy.rdma.tests.report.example import example
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import rendered
 
 Facts = Callable[..., dict[str, Any]]
-html, junit, summary = (partial(verify_report, format=name) for name in ("html", "junit", "summary"))
+html, junit, summary = (partial(rendered, form=name) for name in ("html", "junit", "summary"))
 
 
 def measured(source: str, target: str, value: float, unit: str = "Gb/s", threshold: float = 90) -> Measurement:
@@ -113,8 +113,8 @@ def test_rails_are_those_that_were_planned(facts_of: Facts, layer: str | None, r
     own = {"group_names": ["b200"], "ansible_facts": {"rdma": facts_of("case-b200")}}
     hostvars = dict.fromkeys(("n1", "n2"), {**own, "rdma_discover_expect_link_layer": layer} if layer else own)
     ends = End("n1", "mlx5_15", 1), End("n2", "mlx5_15", 1)
-    ring = {"bandwidth": [plain_measurement(Measurement("b200", "t", *ends, 390, "Gb/s", None, None, "pass", "x"))]}
-    document = read(verify_document({}, list(hostvars), hostvars, [ring]))
+    ring = RingResult([], [Measurement("b200", "t", *ends, 390, "Gb/s", None, None, "pass", "x")])
+    document = _report.document({"hostvars": hostvars}, list(hostvars), rings=[ring])
     assert [found.rail for found in bandwidth.series(document)] == [rail]
 
 

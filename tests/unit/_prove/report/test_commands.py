@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import remedies
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
@@ -25,9 +24,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.veri
     plain,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import commands
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._report import document
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import rendered
 
 CHECKOUT = Path(__file__).resolve().parents[4]
-FORMS = [partial(verify_report, format=name) for name in ("html", "junit", "summary")]
+FORMS = [partial(rendered, form=name) for name in ("html", "junit", "summary")]
 
 
 def fleet(run: VerifyRun, *checks: Check) -> VerifyDocument:
@@ -98,11 +99,11 @@ def test_a_terminal_is_spared_a_command_for_hundreds_of_hosts() -> None:
     document = plain(
         VerifyDocument(None, "0.1.0", hosts, [check(name, "links") for name in list(hosts)[:-1]], run=VerifyRun(["i"]))
     )
-    assert "  links, on 199 hosts: the command is in the report" in verify_report(document, "summary").splitlines()
-    assert "--limit node-0000,node-0001," in verify_report(document, "html")
+    assert "  links, on 199 hosts: the command is in the report" in rendered(document, "summary").splitlines()
+    assert "--limit node-0000,node-0001," in rendered(document, "html")
 
 
-def test_the_filter_keeps_how_ansible_was_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_document_keeps_how_ansible_was_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     hostvars: dict[str, Any] = {name: {"group_names": ["h100"]} for name in ("n1", "n2")}
     context = {
@@ -110,7 +111,7 @@ def test_the_filter_keeps_how_ansible_was_called(monkeypatch: pytest.MonkeyPatch
         "ansible_run_tags": ["links", "host"],
         "groups": {"all": ["n1", "n2", "n3"], "h100": ["n1", "n2"]},
     }
-    found = [verify_document(context, hosts, hostvars)["run"] for hosts in (["n1", "n2"], ["n1"])]
+    found = [asdict(document({**context, "hostvars": hostvars}, hosts).run) for hosts in (["n1", "n2"], ["n1"])]
     assert found[0] == {
         "inventory": ["inventory/hosts.yml", "/etc/ansible/hosts", "n1,n2,"],
         "limit": None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ansible_collections.zerocopy.rdma.plugins.filter.drift import drift
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import report
 
 
 def concern(*changes: tuple[str, str, Any, Any], **others: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def fleet() -> dict[str, dict[str, Any]]:
 
 def test_equal_changes_are_told_once() -> None:
     hosts = fleet()
-    view = drift(list(hosts), hosts)
+    view = report("drift", hosts)
     assert view["text"].splitlines() == [
         "12 of 14 nodes differ from the plan.",
         "",
@@ -89,16 +89,16 @@ def test_equal_changes_are_told_once() -> None:
 def test_a_diff_is_shown_once_for_each_kind_of_change() -> None:
     hosts = fleet()
     hosts["h100-12"]["rdma_drift_result"] = answer(links=profiles(12, rails=1))
-    text = drift(list(hosts), hosts, diff=True)["text"]
+    text = report("drift", hosts, diff=True)["text"]
     # The other profiles have other addresses only.
     assert text.count("+address1=") == 1
     assert "links of h100-01, and in the same way on 10 more:" in text
     assert "rdma-rail7.nmconnection: as /etc/NetworkManager/system-connections/rdma-rail0.nmconnection" in text
     assert "links of h100-12:" in text
-    assert "+address1=" not in drift(list(hosts), hosts)["text"]
+    assert "+address1=" not in report("drift", hosts)["text"]
     # More than an address is another difference.
     hosts["h100-12"]["rdma_drift_result"]["concerns"]["links"]["diff"][0]["after"] += "never-default=true\n"
-    text = drift(list(hosts), hosts, diff=True)["text"]
+    text = report("drift", hosts, diff=True)["text"]
     assert (text.count("+address1="), text.count("+never-default=true")) == (2, 1)
 
 
@@ -108,7 +108,7 @@ def test_one_that_differs_in_another_way_is_told_apart() -> None:
         links=concern(("mtu", "ib3", 4092, 2044), ("connection", "rdma-rail3", "down", "connected as configured")),
         packages=concern(("package", "perftest", "absent", "present")),
     )
-    lines = drift(list(hosts), hosts)["text"].splitlines()
+    lines = report("drift", hosts)["text"].splitlines()
     assert "h100: 11 nodes: h100-[01-06,08-12]" in lines
     place = lines.index("h100: 1 node: h100-07")
     assert lines[place + 1 : place + 3] == [
@@ -125,7 +125,7 @@ def test_errors_that_an_earlier_change_may_cure_stop_nothing() -> None:
         "a-2": {"group_names": ["a"], "rdma_drift_result": answer(kernel=loads, links=broken)},
         "a-3": {"group_names": ["a"], "rdma_drift_result": answer(kernel=loads, runtime=broken)},
     }
-    view = drift(list(hosts), hosts)
+    view = report("drift", hosts)
     assert view["errors"] == [
         "a-1: links: hca mlx5_0 does not exist",
         "a-3: runtime: hca mlx5_0 does not exist",
@@ -136,7 +136,7 @@ def test_errors_that_an_earlier_change_may_cure_stop_nothing() -> None:
 
 def test_nothing_differs() -> None:
     hosts = {"a-1": {"group_names": ["a"], "rdma_drift_result": answer(kernel=concern())}}
-    view = drift(list(hosts), hosts)
+    view = report("drift", hosts)
     assert (view["text"], view["differ"], view["errors"], view["kinds"]) == (
         "1 node of 1 compared: as planned.\n",
         [],

@@ -11,18 +11,19 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_document import verify_document
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
     DocumentHost,
     End,
     Measurement,
+    RingResult,
     VerifyDocument,
     plain,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import causes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import ReportFinding, picture
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _verify_run
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part, rendered, report
 
 HOSTS = ("n1", "n2", "n3")
 
@@ -111,7 +112,7 @@ def test_findings_are_in_the_order_in_which_to_mend_them() -> None:
     ("form", "between"), [("html", "Probably a consequence"), ("summary", "probably caused by this")]
 )
 def test_reports_show_consequences_below(form: str, between: str) -> None:
-    shown = verify_report(plain(document(check("pod.allocation"), check("host.runtime"))), form)
+    shown = rendered(plain(document(check("pod.allocation"), check("host.runtime"))), form)
     places = [shown.index(text) for text in ("host.runtime is fail.", between, "pod.allocation is fail.")]
     assert places == sorted(places)
 
@@ -122,7 +123,11 @@ def verified(tmp_path: Path, *checks: Check, earlier: str | None) -> dict[str, A
     if earlier is not None:
         path.write_text(earlier, "utf-8")
     hostvars: dict[str, Any] = {name: {"group_names": ["g"]} for name in HOSTS}
-    return verify_document({}, list(HOSTS), hostvars, [plain(document(*checks))], "2026-11-21", str(path))
+    run = part("begin", hostvars)["run"]
+    _verify_run.keep(run, "host", RingResult(list(checks)).as_dict())
+    report("verify", hostvars, run=run, directory=str(tmp_path))
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found
 
 
 def test_a_report_of_another_form_is_not_compared(tmp_path: Path) -> None:
@@ -138,9 +143,9 @@ def test_what_is_new_since_the_last_run_is_told(tmp_path: Path) -> None:
     assert [one["id"] for one in found["earlier"]["new"]] == ["host.gid"]
     assert [one["id"] for one in found["earlier"]["gone"]] == ["host.acs"]
     assert found["earlier"]["unchanged"] == 1, "host.mtu is still not well"
-    summary = verify_report(found, "summary")
+    summary = rendered(found, "summary")
     assert "Since the last run (2026-11-20T10:00:00Z): 1 new, 1 gone, 1 unchanged" in summary
-    page = verify_report(found, "html")
+    page = rendered(found, "html")
     assert "host.acs is fail." in page
     assert page.count('<span class="new">new</span>') == 1
 
@@ -176,4 +181,4 @@ def test_a_file_that_is_no_document_is_no_earlier_run(tmp_path: Path, earlier: s
         earlier = None
     found = verified(tmp_path, check("host.mtu"), earlier=earlier)
     assert found["earlier"] is None
-    assert "Since the last run" not in verify_report(found, "summary")
+    assert "Since the last run" not in rendered(found, "summary")

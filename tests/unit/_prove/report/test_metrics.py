@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import random
 import re
 import shutil
@@ -18,13 +17,12 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.errors import AnsibleFilterError
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify as prove_document
 from ansible_collections.zerocopy.rdma.tests.report.example import example
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import rendered
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS
 
 _PREFIX = "zerocopy_rdma_verify_"
 _PAGE = (PLAYBOOKS.parent / "docs" / "monitoring.md").read_text("utf-8")
@@ -79,7 +77,7 @@ def test_findings_have_their_labels(empty: Document) -> None:
     ends = [{"host": host, "hca": "mlx5_1", "port": 1} for host in ("n-02", "n-01")]
     measured = {"group": "g", "test": "write_bw", "from": ends[0], "to": ends[1], "value": 1.0, "unit": "Gb/s"}
     empty["bandwidth"] = [{**measured, "expected": 100.0, "threshold": 90.0, "verdict": "fail", "text": "Slow."}]
-    found = read(verify_report(empty, "prometheus"))
+    found = read(rendered(empty, "prometheus"))
     common = {"host": "n-01", "group": "g", "ring": "host"}
     slow = {"ring": "bandwidth", "check": "bandwidth.write_bw", "host": "n-02", "group": "g", "subject": "mlx5_1/1"}
     assert found["finding"] == {
@@ -97,7 +95,7 @@ def test_findings_have_their_labels(empty: Document) -> None:
 
 
 def test_counts_are_those_of_the_document(small: Document) -> None:
-    found = read(verify_report(small, "prometheus"))
+    found = read(rendered(small, "prometheus"))
     results = [*small["checks"], *small["bandwidth"]]
     counts: Counter[str] = Counter()
     for labels, value in found["checks"].items():
@@ -109,7 +107,7 @@ def test_counts_are_those_of_the_document(small: Document) -> None:
 
 def test_ports_are_those_of_the_facts(small: Document, empty: Document) -> None:
     empty["hosts"] = {"n-01": {"group": "g", "facts": {}}}
-    assert "ports" not in read(verify_report(empty, "prometheus")), "of a host without facts nothing is known"
+    assert "ports" not in read(rendered(empty, "prometheus")), "of a host without facts nothing is known"
     facts = copy.deepcopy(small["hosts"]["h100-01"]["facts"])
     away = facts["usable"].pop()
     facts["excluded"] += [
@@ -118,7 +116,7 @@ def test_ports_are_those_of_the_facts(small: Document, empty: Document) -> None:
     ]
     empty["hosts"]["n-02"] = {"group": "g", "facts": facts}
     others = len(facts["excluded"]) - 1
-    assert read(verify_report(empty, "prometheus"))["ports"] == {
+    assert read(rendered(empty, "prometheus"))["ports"] == {
         series(host="n-02", group="g", state="usable"): len(facts["usable"]),
         series(host="n-02", group="g", state="in_pod"): 1,
         series(host="n-02", group="g", state="excluded"): others,
@@ -128,7 +126,7 @@ def test_ports_are_those_of_the_facts(small: Document, empty: Document) -> None:
 def test_whatever_a_name_has(empty: Document) -> None:
     nasty = dict.fromkeys(("id", "host", "group", "subject"), _NASTY)
     empty["checks"] = [check(**nasty)]
-    text = verify_report(empty, "prometheus")
+    text = rendered(empty, "prometheus")
     text.encode()
     shown = {"check": _SHOWN, "host": _SHOWN, "group": _SHOWN, "subject": _SHOWN}
     assert read(text)["finding"] == {series(ring="host", verdict="fail", **shown): 1}
@@ -137,7 +135,7 @@ def test_whatever_a_name_has(empty: Document) -> None:
 
 def test_what_was_found_twice_is_one_series(empty: Document) -> None:
     empty["checks"] = [check(text="It has 10.0.0.1."), check(text="It has fd00::1."), check(verdict="warn")]
-    found = read(verify_report(empty, "prometheus"))
+    found = read(rendered(empty, "prometheus"))
     assert sorted(dict(labels)["verdict"] for labels in found["finding"]) == ["fail", "warn"]
     assert found["checks"][series(ring="host", host="n-01", group="g", verdict="fail")] == 2
 
@@ -148,45 +146,28 @@ def test_the_order_is_not_that_of_the_document(small: Document) -> None:
     mixed.shuffle(shuffled["checks"])
     mixed.shuffle(shuffled["bandwidth"])
     shuffled["hosts"] = dict(reversed(shuffled["hosts"].items()))
-    assert verify_report(shuffled, "prometheus") == verify_report(small, "prometheus")
+    assert rendered(shuffled, "prometheus") == rendered(small, "prometheus")
 
 
 @pytest.mark.parametrize("created", ["2026-11-20T10:00:00Z", "2026-11-20T11:00:00+01:00", "2026-11-20T10:00:00"])
 def test_when_it_was(created: str, empty: Document) -> None:
-    assert verify_report(empty, "prometheus") == ""
-    found = read(verify_report({**empty, "created": created}, "prometheus"))
+    assert rendered(empty, "prometheus") == ""
+    found = read(rendered({**empty, "created": created}, "prometheus"))
     assert found == {"run_timestamp_seconds": {(): 1795168800}}
 
 
 def test_a_time_that_is_none(empty: Document) -> None:
-    with pytest.raises(
-        AnsibleFilterError, match=r"^verify_report: created is 'yesterday', it must be a time like 2026"
-    ):
-        verify_report({**empty, "created": "yesterday"}, "prometheus")
+    with pytest.raises(ValueError, match=r"^created is 'yesterday', it must be a time like 2026"):
+        rendered({**empty, "created": "yesterday"}, "prometheus")
 
 
 def test_a_large_fleet_without_findings_has_few_series(facts_of: Callable[..., Mapping[str, Any]]) -> None:
     whole = example(facts_of, {"h100": 100})
     whole["checks"] = [one for one in whole["checks"] if one["verdict"] == "pass"]
     whole["bandwidth"] = [one for one in whole["bandwidth"] if one["verdict"] == "pass"]
-    found = read(verify_report(whole, "prometheus"))
+    found = read(rendered(whole, "prometheus"))
     # Four verdicts of three rings and of what was measured, three states of ports, and the time.
     assert sum(map(len, found.values())) == 100 * (4 * 4 + 3) + 1
-
-
-def test_the_role_writes_the_file(small: Document, tmp_path: Path) -> None:
-    (tmp_path / "document.json").write_text(json.dumps({"rdma_verify_document": small}))
-    role = {"name": "zerocopy.rdma.rdma_verify", "tasks_from": "report"}
-    tasks = [{"name": "Report", "ansible.builtin.import_role": role}]
-    (tmp_path / "run.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
-    (tmp_path / "textfiles").mkdir()
-    for metrics in ([], ["-e", "rdma_verify_metrics=textfiles/rdma.prom"]):
-        done = played(tmp_path, "run.yml", "-e", "@document.json", *metrics)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert [path.name for path in (tmp_path / "textfiles").iterdir()] == (["rdma.prom"] if metrics else [])
-    written = tmp_path / "textfiles" / "rdma.prom"
-    assert written.read_text("utf-8") == verify_report(small, "prometheus")
-    assert written.stat().st_mode & 0o777 == 0o644, "node_exporter is another user"
 
 
 def blocks(language: str) -> list[str]:
@@ -194,7 +175,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_page_names_the_metrics_and_their_labels(small: Document) -> None:
-    found = read(verify_report({**small, "created": "2026-11-20T10:00:00Z"}, "prometheus"))
+    found = read(rendered({**small, "created": "2026-11-20T10:00:00Z"}, "prometheus"))
     rows = re.findall(rf"^\| `{_PREFIX}(\w+)` \| (.*?) \|", _PAGE, re.MULTILINE)
     named = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
     assert named == {name: {label for own in many for label, _value in own} for name, many in found.items()}
@@ -202,7 +183,7 @@ def test_the_page_names_the_metrics_and_their_labels(small: Document) -> None:
 
 
 def test_alerts_of_the_page_use_labels_that_there_are(small: Document) -> None:
-    labels = {label for own in read(verify_report(small, "prometheus"))["finding"] for label, _value in own}
+    labels = {label for own in read(rendered(small, "prometheus"))["finding"] for label, _value in own}
     (block,) = blocks("yaml")
     (group,) = yaml.safe_load(block)["groups"]
     of_findings = [rule for rule in group["rules"] if "_finding" in rule["expr"]]

@@ -14,15 +14,14 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from ansible.errors import AnsibleFilterError
 
-from ansible_collections.zerocopy.rdma.plugins.filter.verify_report import verify_report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document as benchmark
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import benchmark as stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify as prove_document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import BenchmarkDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import transfers as report_transfers
 from ansible_collections.zerocopy.rdma.tests.report.transfers import SIZES, transfers
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import rendered
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "benchmark.schema.json").read_text("utf-8"))
 
@@ -31,7 +30,7 @@ def page(shown: BenchmarkDocument) -> str:
     whole = prove_document.VerifyDocument(
         "2026-11-20T10:00:00Z", "0.1.0", {"h100-01": prove_document.DocumentHost("h100")}, benchmark=shown
     )
-    found: str = verify_report(prove_document.plain(whole), "html")
+    found: str = rendered(prove_document.plain(whole), "html")
     return found
 
 
@@ -158,8 +157,8 @@ def test_a_hostile_template() -> None:
 def test_what_is_no_benchmark(change: Dict[str, Any], why: str) -> None:
     value = {**prove_document.plain(prove_document.VerifyDocument(None, "0.1.0")), "benchmark": None}
     value["benchmark"] = {**stored.plain(transfers()), **change}
-    with pytest.raises(AnsibleFilterError, match=re.escape(why)):
-        verify_report(value, "html")
+    with pytest.raises(prove_document.DocumentError, match=re.escape(why)):
+        rendered(value, "html")
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.move_plan import move_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.planned_move import planned_move
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
     RAILS,
@@ -279,7 +279,7 @@ def test_one_policy_for_all_nodes_stops_a_move(facts_of: Facts) -> None:
     hosts = with_operator(SHARED_DEVICE.recorded(facts_of, "v100-01"))
 
     def stops(kinds: list[str]) -> list[str]:
-        return list(move_plan({}, list(hosts), hosts, {}, [], kinds=kinds)["problems"])
+        return list(planned_move(hosts, kinds=kinds)["problems"])
 
     (problem,) = stops(OLDER)
     assert "a NicClusterPolicy runs its plugin on all nodes at once, so nodes cannot move one by one" in problem

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
     SRIOV,
@@ -248,7 +248,7 @@ def test_groups_of_both_words(facts_of: Facts) -> None:
         "lab-01": {"rdma/sriov_lab": 8},
     }
     nodes = [node("v100-01", hostdev_v100=2), node("lab-01", sriov_lab=7, hostdev_lab=1)]
-    checks = strategy_verdicts({}, list(hosts), hosts, nodes, [])["checks"]
+    checks = strategy_checks(hosts, nodes, [])
     assert {(check["host"], check["subject"]): check["verdict"] for check in checks if check["host"]} == {
         ("v100-01", "rdma/hostdev_v100"): "pass",
         ("lab-01", "rdma/sriov_lab"): "fail",

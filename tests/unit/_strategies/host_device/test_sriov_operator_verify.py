@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     Facts,
     daemon_set,
@@ -38,7 +38,7 @@ def test_what_the_operator_says_of_a_node_is_judged(facts_of: Facts, there: Any,
     sets = [daemon_set(name, 3, 3) for name in ("sriov-device-plugin", "sriov-network-config-daemon")]
     for item in sets:
         item["metadata"]["namespace"] = PLACE
-    checks = strategy_verdicts({}, list(hosts), hosts, [node("lab-01")], sets, there)["checks"]
+    checks = strategy_checks(hosts, [node("lab-01")], sets, there)
     (found,) = [check for check in checks if check["id"] == "cluster.state"]
     assert (found["host"], found["verdict"]) == ("lab-01", verdict)
     assert text in found["text"]
@@ -53,7 +53,7 @@ def test_the_operators_daemon_has_to_be_on_all_nodes(facts_of: Facts) -> None:
     hosts = lab(facts_of)
     item = daemon_set("sriov-network-config-daemon", 1, 1)
     item["metadata"]["namespace"] = PLACE
-    checks = strategy_verdicts({}, list(hosts), hosts, [node("lab-01"), node("lab-02")], [item], [])["checks"]
+    checks = strategy_checks(hosts, [node("lab-01"), node("lab-02")], [item], [])
     texts = {check["subject"]: check["text"] for check in checks if check["id"] == "cluster.plugin"}
     assert "selects 1 node, but 2 of the inventory need it" in texts[f"{PLACE}/sriov-network-config-daemon"]
     assert texts[f"{PLACE}/sriov-device-plugin"] == f"there is no DaemonSet {PLACE}/sriov-device-plugin"

@@ -10,8 +10,8 @@ from typing import Any, List, Optional
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import usage
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
     RAILS,
@@ -56,7 +56,7 @@ def test_what_verify_says(facts_of: Facts) -> None:
     }
     nodes = [node("v100-01", hostdev_v100=2), node("v100-02", hostdev_v100=4), node("h100-01", hostdev_v100=1)]
     sets = [daemon_set("rdma-nics-v100", 2, 2), daemon_set("rdma-multus", 2, 1)]
-    found = strategy_verdicts({}, list(hosts), hosts, nodes, sets)["checks"]
+    found = strategy_checks(hosts, nodes, sets)
     assert {f"{check['host'] or ''} {check['subject']}": check["verdict"] for check in found} == {
         " kube-system/rdma-nics-v100": "pass",
         " kube-system/rdma-multus": "fail",

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import PluginGroup
+from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import planned
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     Facts,
     Hosts,
@@ -245,7 +245,7 @@ def test_another_strategy_has_to_leave_first(facts_of: Facts) -> None:
 def test_test_pods_have_a_gpu_and_ask(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "case-h100-roce", group="roce")
     whole = strategy_plan({}, list(hosts), hosts)
-    (wave,) = pod_plan(whole, sample=1, bandwidth=False, loopback=False, namespace="default")
+    (wave,) = planned(whole, sample=1, bandwidth=False, loopback=False, namespace="default")
     pod, bare, without_gpu = (one["pod"] for one in wave)
     assert pod["limits"] == {"rdma.io/hca": 1, "nvidia.com/gpu": 1}
     assert pod["annotations"] == ANNOTATIONS

@@ -11,7 +11,7 @@ from typing import Any, Dict, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     SHARED_DEVICE,
     Facts,
@@ -29,7 +29,7 @@ def verdicts(facts_of: Facts, nodes: List[Dict[str, Any]], sets: List[Dict[str, 
         **recorded(facts_of, "a100-01", group="a100"),
         **recorded(facts_of, "h100-01", group="h100", rdma_strategy="dra"),
     }
-    found = strategy_verdicts({}, list(hosts), hosts, nodes, sets)["checks"]
+    found = strategy_checks(hosts, nodes, sets)
     return {f"{check['host'] or ''} {check['subject']}": check["verdict"] for check in found}
 
 
@@ -85,7 +85,7 @@ def test_what_verify_says_of_a_daemon_set(facts_of: Facts, changed: Dict[str, An
     hosts = recorded(facts_of, "v100-01", group="v100")
     item = daemon_set("rdma-shared-v100", 1, 1)
     item["status"].update(changed)
-    found = strategy_verdicts({}, list(hosts), hosts, [node("v100-01", rdma_v100=63)], [item])["checks"]
+    found = strategy_checks(hosts, [node("v100-01", rdma_v100=63)], [item])
     (check,) = [check for check in found if check["id"] == "cluster.plugin"]
     assert check["verdict"] == verdict
     assert re.search(said, check["text"])
@@ -122,7 +122,7 @@ def test_what_verify_says_of_an_operators_daemon_sets(
         item = daemon_set(name, desired, ready)
         item["metadata"]["ownerReferences"] = [{"kind": owner, "name": "rdma-shared-v100"}]
         every.append(item)
-    checks = strategy_verdicts({}, list(hosts), hosts, [node("v100-01", rdma_v100=63)], every)["checks"]
+    checks = strategy_checks(hosts, [node("v100-01", rdma_v100=63)], every)
     found = [check for check in checks if check["id"] == "cluster.plugin"]
     assert [check["verdict"] for check in found] == verdicts
     assert found[0]["text"].startswith(said)
@@ -190,7 +190,7 @@ def test_why_an_operator_keeps_its_plugin_off_a_node(
     if waits:
         item["metadata"]["labels"]["network.nvidia.com/operator.mofed.wait"] = waits
     item["spec"] = {"taints": taints}
-    found = strategy_verdicts({}, list(hosts), hosts, [item], sets)["checks"]
+    found = strategy_checks(hosts, [item], sets)
     checks = [check for check in found if check["id"] == "cluster.ofed"]
     assert [check["verdict"] for check in checks] == ([verdict] if verdict else [])
     for check in checks:
@@ -202,13 +202,13 @@ def test_the_operators_driver_is_of_no_concern_to_our_own_plugin(facts_of: Facts
     hosts = recorded(facts_of, "v100-01", group="v100")
     item = node("v100-01", rdma_v100=63)
     item["metadata"]["labels"] = {"network.nvidia.com/operator.mofed.wait": "true"}
-    found = strategy_verdicts({}, list(hosts), hosts, [item], [driver()])["checks"]
+    found = strategy_checks(hosts, [item], [driver()])
     assert [check for check in found if check["id"] == "cluster.ofed"] == []
 
 
 def test_a_node_that_is_not_in_the_cluster(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "v100-01", group="v100")
-    (check,) = strategy_verdicts({}, list(hosts), hosts, [], [daemon_set("rdma-shared-v100", 1, 1)])["checks"][1:]
+    (check,) = strategy_checks(hosts, [], [daemon_set("rdma-shared-v100", 1, 1)])[1:]
     assert (check["host"], check["verdict"]) == ("v100-01", "fail")
     assert check["text"] == "the cluster has no node of this name"
 
@@ -234,7 +234,7 @@ def test_what_nodes_must_not_have(facts_of: Facts) -> None:
         "lab-01": names,
     }
     left = node("h100-01", rdma_h100=(63, 0))
-    checks = strategy_verdicts({}, list(hosts), hosts, [left], [])["checks"]
+    checks = strategy_checks(hosts, [left], [])
     (check,) = [check for check in checks if check["host"] == "h100-01"]
     assert (check["subject"], check["verdict"], check["mend"]) == ("rdma/rdma_h100", "warn", "provision")
 

@@ -8,9 +8,13 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple, Union
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Measurement, VerifyDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
+    Check,
+    Measurement,
+    VerifyDocument,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, commands
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import (
     Picture,
@@ -129,3 +133,18 @@ def summary(document: VerifyDocument) -> str:
         found = ", ".join(finding.id for finding in impossible)
         parts.append([f"Not judged: {found}"])
     return "\n\n".join("\n".join(clean(" ".join(line.split("\n"))) for line in part) for part in parts if part) + "\n"
+
+
+def failure(document: VerifyDocument, directory: str) -> str:
+    """Why verify fails, empty if it does not. ``directory`` has the reports."""
+    every: List[Union[Check, Measurement]] = [*document.checks, *document.bandwidth]
+    failed = [found for found in every if found.verdict == "fail"]
+    if not failed:
+        return ""
+    first = failed[0]
+    host, what = (first.host, first.id) if isinstance(first, Check) else (first.source.host, first.test)
+    return (
+        f"{len(failed)} of {len(every)} checks and measurements failed. The first is {what} of"
+        f" {host or 'the cluster'}: {first.text.rstrip('.')}. The report is {directory}/verify.html (with verify.json"
+        " and verify.xml beside it)."
+    )

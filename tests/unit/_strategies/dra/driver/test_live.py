@@ -10,9 +10,7 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.move_plan import move_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
@@ -22,6 +20,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, objects
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.planned_move import move_objects
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 
 Facts = Callable[..., dict[str, Any]]
 GROUP = "zerocopy.rdma/group"
@@ -187,7 +187,7 @@ def test_every_plan_keeps_the_protection(hosts: list[InventoryHost], hostvars: d
         whole = strategy_plan({}, list(hostvars), hostvars, name, nodes=nodes, daemon_sets=daemon_sets)
         assert whole["sets"][0]["objects"] == before
     uses = {name: node_use.written(NodeUse(name, labels)) for name, labels in nodes.items()}
-    moved = move_plan({}, list(hostvars), hostvars, uses, [OTHER], [OTHER], daemon_sets=daemon_sets)
+    moved = move_objects(hostvars, [OTHER], nodes=uses, daemon_sets=daemon_sets)
     assert moved["objects"]["sets"][0]["objects"] == before
 
 
@@ -199,7 +199,7 @@ def test_verify_needs_no_containers_of_the_driver(
     for item in sets:
         del item["spec"]["template"]["spec"]["containers"]
     # Nothing of these is looked at with DRA: neither DaemonSets nor extended resources.
-    assert strategy_verdicts({}, list(hostvars), hostvars, nodes, sets) == {"checks": []}
+    assert strategy_checks(hostvars, nodes, sets) == []
 
 
 def test_the_plan_takes_what_modules_and_files_have(

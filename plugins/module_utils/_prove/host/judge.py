@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""All verdicts of the host ring."""
+
+from __future__ import annotations
+
+from typing import List, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, RingResult
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import (
+    counters,
+    drift,
+    fabric,
+    facts,
+    fleet,
+    live,
+    site_checks,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import HostTests
+
+
+def _of_node(node: HostEvidence) -> List[Check]:
+    drifted = drift.of_node(node) if node.facts is not None else []
+    return [*facts.of_node(node), *drifted, *site_checks.of_node(node, node.sent if node.facts else None)]
+
+
+def judge(
+    nodes: Sequence[HostEvidence], tests: Mapping[str, HostTests], untried: str = "", now: Optional[float] = None
+) -> RingResult:
+    """``tests`` are those that each host had to run, ``untried`` is why none of them was run.
+
+    ``now`` is when the facts were gathered again, in seconds since the epoch.
+    """
+    checks = [*fleet.of_fleet(nodes), *(check for node in nodes for check in _of_node(node))]
+    if not untried and now is not None:
+        checks += [check for node in nodes for check in counters.of_node(node, now)]
+    checks += [] if untried else fabric.of_fleet(nodes, tests)
+    tried, measurements = live.of_fleet(nodes, tests, untried)
+    return RingResult([*checks, *tried], measurements)

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Files that actions write on the controller, as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Dict, List, Mapping
+
+from ansible.errors import AnsibleActionFail
+
+
+def path(text: str) -> str:
+    """A path as users write it, absolute."""
+    return os.path.realpath(os.path.expanduser(str(text)))
+
+
+def content(path: str) -> str:
+    """What a file has in it, nothing if there is none."""
+    if not os.path.isfile(path):
+        return ""
+    # What is no text differs from any.
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def write(path: str, content: str) -> None:
+    """Write a file as a whole, or remove one without content."""
+    if not content:
+        os.unlink(path)
+        return
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    handle, new = tempfile.mkstemp(prefix=".", dir=os.path.dirname(path))
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o644)
+        file.write(content)
+    os.replace(new, path)
+
+
+def changed(files: Mapping[str, str], check: bool) -> List[Dict[str, str]]:
+    """Write those of these files that differ from their new content, unless in check mode; their differences.
+
+    Raises AnsibleActionFail.
+    """
+    try:
+        before = {path: content(path) for path in files}
+        differ = [path for path in files if before[path] != files[path]]
+        for each in [] if check else differ:
+            write(each, files[each])
+    except (OSError, ValueError) as error:
+        raise AnsibleActionFail(f"A file cannot be written: {error}") from error
+    return [
+        {"before_header": each, "after_header": each, "before": before[each], "after": files[each]} for each in differ
+    ]

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Example workloads, and what pods of one's own need, from the plan of all strategies."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Dict, Mapping
+
+from ansible.errors import AnsibleActionFail
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _strategy_answers
+
+
+def _given(manifest: Dict[str, str]) -> examples.GivenManifest:
+    try:
+        text = Path(manifest["path"]).expanduser().read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise AnsibleActionFail(f"workloads: {manifest['path']} cannot be read: {error}") from error
+    return examples.GivenManifest(text=text, **manifest)
+
+
+def made(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The examples, what is added to pods, and what is wrong."""
+    objects, asks = _strategy_answers.read(options["strategies"])
+    names = {
+        (kind, item["metadata"]["name"]): hashed(item["metadata"]["name"], item["spec"])
+        for kind, item in examples.claim_specs(objects)
+    }
+    chosen = plain(options["settings"])
+    chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
+    given = [_given(plain(manifest)) for manifest in options["manifests"]]
+    claims = examples.claims_of(objects, names)
+    script = str(options["script"])
+    return asdict(examples.workloads(asks, claims, Settings(**chosen), script, options["requests"], given))
+
+
+def written(options: Mapping[str, Any], check: bool) -> Dict[str, Any]:
+    """The result of the action: with a directory, the examples are written there."""
+    found = made(options)
+    if found["problems"]:
+        message = "\n".join(["No example was written. Fix this first:", *found["problems"]])
+        return {"failed": True, "msg": message, "problems": found["problems"]}
+    if not options["directory"]:
+        return found
+    directory = _files.path(options["directory"])
+    files = {os.path.join(directory, example["path"]): example["content"] for example in found["examples"]}
+    diffs = _files.changed(files, check)
+    return {"changed": bool(diffs), "diff": diffs, **found}

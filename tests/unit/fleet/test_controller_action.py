@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Actions that run on the controller alone: their options are checked, and what is wrong becomes their message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleActionFail
+
+from ansible_collections.zerocopy.rdma.plugins.action import move_plan, verify
+from ansible_collections.zerocopy.rdma.tests.unit.action_options import play
+
+Answers = dict[str, dict[str, Any]]
+HOSTS: dict[str, dict[str, Any]] = {"n1": {"inventory_hostname": "n1", "group_names": ["h100"]}}
+NODE = {"name": "n1", "labels": {}, "unschedulable": False, "mark": None, "resources": {}, "users": [], "plugins": []}
+ANSWERS: Answers = {
+    "node_move_info": {"nodes": {"n1": {**NODE, "counters": {}, "broken": []}}, "plugins": []},
+    "cluster_info": {"kinds": [], "daemon_sets": [], "objects": []},
+    "resource_slice_info": {"slices": [], "kubernetes": "v1.36.3", "device_classes": []},
+}
+
+
+def acted(action: Any, modules: Callable[..., Any] | None = None, **arguments: Any) -> dict[str, Any]:
+    made = action.ActionModule.__new__(action.ActionModule)
+    made._task = SimpleNamespace(args=arguments, check_mode=False, diff=False, async_val=0)
+    made._templar = SimpleNamespace(template=lambda value: value)
+    made._execute_module = modules
+    made._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
+    found: dict[str, Any] = made.run(None, play(HOSTS))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "missing required arguments: part"),
+        ({"part": "all"}, "value of part must be one of: begin, plan"),
+        ({"part": "begin", "kubeconfig": "x"}, "Unsupported parameters: kubeconfig"),
+    ],
+)
+def test_wrong_options_are_refused(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(AnsibleActionFail, match=said):
+        acted(verify, **arguments)
+
+
+def test_what_cannot_be_read_is_the_message() -> None:
+    device = {"name": "gpu-0", "attributes": {"type": {}}}
+    spec = {"driver": "gpu.nvidia.com", "pool": {"name": "n1"}, "nodeName": "n1", "devices": [device]}
+    found = acted(verify, part="cluster", published={"slices": [{"kind": "ResourceSlice", "spec": spec}]})
+    assert found["failed"] is True
+    assert "no known value" in found["msg"]
+
+
+class Modules:
+    def __init__(self, failing: str = "") -> None:
+        self.called: dict[str, dict[str, Any]] = {}
+        self.failing = failing
+
+    def __call__(self, name: str, module_args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        assert task_vars["inventory_hostname"] == "n1"
+        module = name.removeprefix("zerocopy.rdma.")
+        self.called[module] = module_args
+        return {"failed": True, "msg": "no"} if module == self.failing else ANSWERS[module]
+
+
+def test_a_move_looks_at_the_cluster_once() -> None:
+    modules = Modules()
+    found = acted(move_plan, modules, moving=["n1"], resources=["rdma/x"], context="lab")
+    assert list(modules.called) == ["node_move_info", "cluster_info", "resource_slice_info"]
+    assert {asked["context"] for asked in modules.called.values()} == {"lab"}
+    assert "rdma/x" in modules.called["node_move_info"]["resources"]
+    assert (found["waves"], found["finish"], found["cluster"]["kubernetes"]) == ([["n1"]], True, "v1.36.3")
+    # A wave takes what the cluster has answered before.
+    again = acted(move_plan, None, now=["n1"], cluster=found["cluster"])
+    assert set(again["objects"]) >= {"sets", "labels", "counters", "shows", "asks"}
+
+
+def test_a_cluster_that_does_not_answer_ends_the_plan() -> None:
+    modules = Modules("cluster_info")
+    assert acted(move_plan, modules, moving=["n1"]) == {"failed": True, "msg": "no"}
+    assert "resource_slice_info" not in modules.called
