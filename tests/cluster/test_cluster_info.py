@@ -21,7 +21,7 @@ def _node(number: int) -> Dict[str, Any]:
 def test_networks_and_nodes(cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any) -> None:
     nodes = [_node(number) for number in range(2)]
     cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": nodes})
-    found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig), dra=True)
+    found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig), resource_api=True)
     cluster_set.kubectl("delete", "nodes", *(node["metadata"]["name"] for node in nodes))
     assert found["networks"] == {"pods": ["10.244.0.0/23"], "services": ["10.96.0.0/16"]}
     assert found["api_version"] == "resource.k8s.io/v1"
