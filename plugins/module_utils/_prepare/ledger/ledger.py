@@ -247,7 +247,7 @@ class Ledger:
     def apply(self, changes: Sequence[FileChange]) -> None:
         """Write what ``compare`` returned, each file whole or not at all, after its original was saved.
 
-        :raises HostError: one cannot be written; those before it are then put back, as far as that is possible.
+        :raises HostError: one cannot be written; all are then put back, as far as that is possible.
         """
         if not changes:
             return
@@ -255,21 +255,14 @@ class Ledger:
         if not self.files.exists(self.path):
             # Before the first original: a run that is killed in between leaves no original without a ledger.
             self._write()
-        for change in changes:
-            self._remember(change)
-        self.save()
-        done: List[FileChange] = []
         try:
             for change in changes:
+                self._remember(change)
+            self.save()
+            for change in changes:
                 self._replace(change.path, change.before, change.after)
-                done.append(change)
         except HostError:
-            with contextlib.suppress(HostError):
-                for change in reversed(done):
-                    self._replace(change.path, change.after, change.before)
-                self._document.files = known
-                self._remove_made_directories()
-                self.save()
+            self._put_back(changes, known)
             raise
         for change in changes:
             self._settle(change)
@@ -281,6 +274,22 @@ class Ledger:
             self.files.remove(path)
         elif wanted != now:
             self.files.write(path, wanted)
+
+    def _put_back(self, changes: Sequence[FileChange], known: Dict[str, Entry]) -> None:
+        """Undo the changes and their entries. What cannot be put back stays in the ledger, with its original."""
+        for change in reversed(changes):
+            # Also the one that failed: it may be in place although it could not be synced.
+            with contextlib.suppress(HostError):
+                self._replace(change.path, self.files.stored(change.path), change.before)
+        for change in changes:
+            with contextlib.suppress(HostError):
+                if _digest(self.files.stored(change.path)) == _digest(change.before):
+                    self._document.files.pop(change.path, None)
+                    if change.path in known:
+                        self._document.files[change.path] = known[change.path]
+        with contextlib.suppress(HostError):
+            self._remove_made_directories()
+            self.save()
 
     def _remember(self, change: FileChange) -> None:
         entry = self._document.files.get(change.path)

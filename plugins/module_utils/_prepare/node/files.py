@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -137,7 +138,8 @@ class Files:
     def write(self, path: str, stored: Stored) -> None:
         """Replace or create the file in one step that survives a crash at any moment.
 
-        :raises HostError: the system refuses; the old file is then untouched.
+        :raises HostError: the system refuses. The old file is then untouched, unless only the last step failed: the
+            sync of its directory.
         """
         self.refuse_masked(path)
         full = self.full(path)
@@ -203,5 +205,9 @@ def _sync_directory(directory: str) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        # File systems that do not sync directories, such as some of FUSE and of networks.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(descriptor)

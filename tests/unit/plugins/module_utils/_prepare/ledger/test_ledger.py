@@ -147,6 +147,58 @@ def test_a_file_that_cannot_be_written_leaves_all_as_they_were(node: Path) -> No
     assert not (node / "var/lib/zerocopy-rdma").exists()
 
 
+def _syncing(error: int, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system on which the sync of this directory, and of no file, fails."""
+
+    def fsync(descriptor: int) -> None:
+        if os.path.samestat(os.fstat(descriptor), directory.stat()):
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.ENOTSUP])
+def test_a_file_system_that_does_not_sync_directories_will_do(
+    node: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    before = tree(node)
+    _syncing(error, node / "etc", monkeypatch)
+    assert run(node, FIRST) == sorted([THEIRS, OURS, LINKED])
+    run(node, [])
+    assert {path: entry for path, entry in tree(node).items() if not path.startswith("var")} == before
+
+
+def test_a_directory_that_cannot_be_synced_leaves_all_as_they_were(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (node / "var/lib").mkdir(parents=True)
+    before = tree(node)
+    with monkeypatch.context() as patch:
+        _syncing(errno.EIO, node / "etc", patch)
+        with pytest.raises(HostError, match="Input/output error"):
+            run(node, FIRST)
+    assert tree(node) == before
+
+
+def test_no_original_goes_whose_file_cannot_be_put_back(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tree(node)
+    rename, renamed = os.rename, []
+
+    def once(source: str, target: str) -> None:
+        if target == str(node / "etc/main.toml"):
+            renamed.append(target)
+            if len(renamed) > 1:
+                _refuse()
+        rename(source, target)
+
+    with monkeypatch.context() as patch:
+        _syncing(errno.EIO, node / "etc", patch)
+        patch.setattr(os, "rename", once)
+        with pytest.raises(HostError, match="Input/output error"):
+            run(node, FIRST[:1])
+    assert (node / "etc/main.toml").read_text() == FIRST[0].content
+    run(node, [])
+    assert {path: entry for path, entry in tree(node).items() if not path.startswith("var")} == before
+
+
 @pytest.mark.parametrize("devices", [True, False])
 def test_a_masked_file_is_refused_and_the_null_device_stays(node: Path, devices: bool) -> None:
     (node / "var/lib").mkdir(parents=True)
