@@ -47,7 +47,7 @@ def carry_out(
     if wanted is None and not ledger.known and not ledger.notes:
         if not check:
             ledger.clear()
-        return {**as_result([], []), "warnings": []}
+        return {**as_result([], []), "warnings": ledger.unclaimed()}
     with nullcontext() if check else ledger.locked():
         return _DaemonRun(daemon, files, wanted, ledger, runner).outcome(check)
 

@@ -183,14 +183,48 @@ class Ledger:
                 pass
 
     def _tidy(self) -> None:
-        """Remove half-written files, originals of files that were then not touched, and empty directories."""
+        """Remove half-written files, originals that nobody needs, and empty directories."""
         for path in [self.path, *self._document.files]:
             self.files.discard_temporary(path)
-        self._originals.drop_others(self._document.files)
-        if self._document.empty:
+        if all(map(self._intact, self._document.files)):
+            self._originals.drop(path for path in self._strays() if self._droppable(path))
+            if self._document.spent:
+                self._document.spent = []
+                if not self._document.empty:
+                    self._write()
+        if self._document.empty and not self._originals.saved():
             # Last, because originals without a ledger are an error.
             self.files.remove(self.path)
         self.files.remove_empty_directory(self.directory)
+
+    def _strays(self) -> List[str]:
+        """Files that have an original and no entry."""
+        return sorted(set(self._originals.paths()) - set(self._document.files))
+
+    def _intact(self, path: str) -> bool:
+        try:
+            self._original(path)
+        except HostError:
+            return False
+        return True
+
+    def unclaimed(self) -> List[str]:
+        """Warnings about originals that no entry has, and that are kept because their files differ from them."""
+        return [
+            f"{self._originals.place(path)} is an original that {self.path} does not name, and {path} differs from it,"
+            " so it is kept: put it back, or remove it"
+            for path in self._strays()
+            if not self._droppable(path)
+        ]
+
+    def _droppable(self, path: str) -> bool:
+        """Whether nothing is lost without this file's original: a killed run may have saved it and not its entry."""
+        if path in self._document.spent:
+            return True
+        try:
+            return _digest(self.files.stored(path)) == _digest(self._originals.stored(path))
+        except HostError:
+            return False
 
     def compare(self, wanted: Sequence[File]) -> List[FileChange]:
         """What has to change so that the files of this concern are those ``wanted``; changes nothing itself.
@@ -200,7 +234,7 @@ class Ledger:
 
         :raises HostError: a file that has to be written is masked.
         """
-        self.warnings = []
+        self.warnings = self.unclaimed()
         changes = []
         for file in wanted:
             before = self.files.stored(file.path)
@@ -301,6 +335,7 @@ class Ledger:
                 self._originals.keep(change.path, change.before)
                 before = _described(change.before)
             entry = self._document.files[change.path] = Entry(before)
+            self._document.spent = [path for path in self._document.spent if path != change.path]
         # Until the file is written, both its old and its new content are ours.
         entry.written = sorted({*entry.written, _digest(change.after)})
         if change.after is not None:
@@ -310,8 +345,8 @@ class Ledger:
     def _settle(self, change: FileChange) -> None:
         if change.keep:
             self._document.files[change.path].written = [_digest(change.after)]
-        else:
-            self._document.files.pop(change.path, None)
+        elif self._document.files.pop(change.path, None) is not None:
+            self._document.spent.append(change.path)
 
     def _remove_made_directories(self) -> None:
         wanted = [os.path.dirname(path) + "/" for path in self.known]

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 # with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
 # CRI-O does, in its drop-in directory.
 _TEMPORARY = ".{}.zerocopy-rdma.tmp"
+_ENDING = _TEMPORARY.rpartition("}")[2]
 _LABEL = "security.selinux"
 
 
@@ -32,6 +33,11 @@ class Stored:
     mode: int
     uid: int
     gid: int
+
+
+def is_temporary(path: str) -> bool:
+    """Whether it is a file that a killed run left half-written."""
+    return os.path.basename(path).startswith(".") and path.endswith(_ENDING)
 
 
 class Files:

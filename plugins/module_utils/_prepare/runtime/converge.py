@@ -39,7 +39,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
     if not request.parts and not ledger.notes and not ledger.known:
         if not request.check:
             ledger.clear()
-        return RuntimeOutcome(facts={"restarted": False, "restart_pending": False})
+        return RuntimeOutcome(facts={"restarted": False, "restart_pending": False}, warnings=ledger.unclaimed())
     layout = detect(files, request.runtime)
     outcome = _settled(request, files, layout, ledger)
     if outcome is None:

@@ -121,7 +121,7 @@ def _killed_at(node: Path, wanted: Sequence[File], moment: int, monkeypatch: pyt
         return step
 
     with monkeypatch.context() as patch:
-        for name in ("rename", "unlink", "rmdir", "open", "fsync"):
+        for name in ("rename", "unlink", "mkdir", "rmdir", "open", "fsync"):
             patch.setattr(os, name, counted(getattr(os, name)))
         try:
             ledger = Ledger(Files(str(node)), "test")
@@ -225,6 +225,30 @@ def _but_ledger(found: Dict[str, Any]) -> Dict[str, Any]:
     return {path: entry for path, entry in found.items() if not path.endswith("ledger.json")}
 
 
+def test_a_released_file_whose_run_was_killed_is_forgotten_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its original differs from it, and goes nevertheless."""
+    for moment in range(1, 200):
+        node = tmp_path / str(moment)
+        (node / "etc").mkdir(parents=True)
+        (node / "etc/main.toml").write_text("old = 1\n")
+        run(node, FIRST[:1])
+        released = [File(THEIRS, "ours is out\n", release=True)]
+        killed = _killed_at(node, released, moment, monkeypatch)
+        ledger = Ledger(Files(str(node)), "test")
+        if ledger.known:
+            run(node, released)
+        ledger = Ledger(Files(str(node)), "test")
+        ledger.clear()
+        assert ledger.unclaimed() == []
+        assert (node / "etc/main.toml").read_text() == "ours is out\n"
+        assert not (node / "var/lib/zerocopy-rdma").exists(), moment
+        if not killed:
+            break
+    assert moment > 10
+
+
 def test_a_run_killed_anywhere_is_completed_by_the_next_and_can_be_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,7 +293,8 @@ def test_a_run_killed_anywhere_is_completed_by_the_next_and_can_be_undone(
         ("[" * 100_000, "is damaged"),
         ("[]", "is damaged"),
         ("{}", "is damaged"),
-        ('{"format": 9}', "was written by a newer version of this collection"),
+        ('{"format": 9}', "has format 9, which a newer version .* reads formats up to 3: use that version or a later"),
+        ('{"format": 3}', r"is damaged \(it does not have its own digest\)"),
         ('{"format": 0}', "is damaged"),
         ('{"format": "1"}', "is damaged"),
     ],
@@ -279,6 +304,48 @@ def test_a_ledger_that_cannot_be_read_stops_the_run(node: Path, text: str, messa
     (node / "var/lib/zerocopy-rdma/test/ledger.json").write_text(text)
     with pytest.raises(HostError, match=message):
         Ledger(Files(str(node)), "test")
+
+
+def _signed(data: Any) -> str:
+    """The text of a ledger with its digest, as a faulty version would write it."""
+    return json.dumps({**data, "digest": document._digest(data)})
+
+
+def test_a_ledger_that_somebody_edited_is_refused_and_loses_no_original(node: Path) -> None:
+    run(node, FIRST)
+    path = node / "var/lib/zerocopy-rdma/test/ledger.json"
+    path.write_text(path.read_text().replace("/etc/main.toml", "/etc/mian.toml"))
+    before = tree(node)
+    for wanted in (FIRST, SECOND, []):
+        with pytest.raises(HostError, match="does not have its own digest"):
+            run(node, wanted)
+        assert tree(node) == before
+
+
+def test_an_older_ledger_with_a_wrong_path_loses_no_original(node: Path) -> None:
+    run(node, FIRST)
+    path = node / "var/lib/zerocopy-rdma/test/ledger.json"
+    data = json.loads(path.read_text().replace("/etc/main.toml", "/etc/mian.toml"))
+    del data["digest"], data["spent"]
+    path.write_text(json.dumps({**data, "format": 2}))
+    before = tree(node)
+    with pytest.raises(HostError, match=r"/etc/mian\.toml cannot be restored"):
+        run(node, [])
+    assert tree(node) == before
+    original = node / "var/lib/zerocopy-rdma/test/originals/etc/main.toml"
+    # Also when the entry is lost as a whole: what no entry names is kept as long as it is needed.
+    del data["files"]["/etc/mian.toml"]
+    path.write_text(json.dumps({**data, "format": 2}))
+    for _run in range(2):
+        ledger = Ledger(Files(str(node)), "test")
+        with ledger.locked():
+            ledger.apply(ledger.compare([]))
+        assert original.read_text() == "old = 1\n"
+        assert f"originals{THEIRS} is an original that" in "".join(ledger.warnings)
+    (node / "etc/main.toml").write_text(original.read_text())
+    run(node, [])
+    Ledger(Files(str(node)), "test").clear()
+    assert not (node / "var/lib/zerocopy-rdma").exists()
 
 
 def test_a_value_of_another_type_anywhere_is_damage_and_no_traceback(node: Path) -> None:
@@ -298,7 +365,7 @@ def test_a_value_of_another_type_anywhere_is_damage_and_no_traceback(node: Path)
             data = json.loads(json.dumps(good))
             container, key = places(data)[number]
             container[key] = value
-            path.write_text(json.dumps(data))
+            path.write_text(_signed(data))
             # Another format, mode or digest of the right type may be right.
             with contextlib.suppress(HostError):
                 ledger = Ledger(Files(str(node)), "test", {"loaded": document.listed(document.text)})
@@ -306,7 +373,7 @@ def test_a_value_of_another_type_anywhere_is_damage_and_no_traceback(node: Path)
             tried += 1
     assert tried > 100
     data = dict(good, notes={"loaded": "rdma_cm"})
-    path.write_text(json.dumps(data))
+    path.write_text(_signed(data))
     with pytest.raises(HostError, match=r"is damaged \(notes is missing or has the wrong type\)"):
         Ledger(Files(str(node)), "test", {"loaded": document.listed(document.text)})
     path.write_text(json.dumps(good, indent=1, sort_keys=True) + "\n")
@@ -319,6 +386,7 @@ def test_a_ledger_of_format_1_is_read(node: Path) -> None:
     path = node / "var/lib/zerocopy-rdma/test/ledger.json"
     data = json.loads(path.read_text())
     data["format"] = 1
+    del data["digest"], data["spent"]
     for entry in data["files"].values():
         (entry["before"] or {}).pop("digest", None)
     path.write_text(json.dumps(data))
