@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 Shape = Callable[[Any], bool]
 
@@ -101,8 +101,10 @@ def _digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def parse(content: str, notes: Mapping[str, Shape]) -> LedgerDocument:
+def parse(content: str, notes: Mapping[str, Shape], caches: Sequence[str] = ()) -> LedgerDocument:
     """The document in a file's text. ``notes`` are the shapes of the concern's own notes, by name.
+
+    Those in ``caches`` only save work: of another shape, as another version may write them, they are left out.
 
     :raises ValueError: it is damaged, or of a newer version; the message completes "ledger.json ...".
     """
@@ -121,6 +123,10 @@ def parse(content: str, notes: Mapping[str, Shape]) -> LedgerDocument:
         )
     if version >= _SIGNED and data.get("digest") != found:
         raise ValueError("is damaged (it does not have its own digest)")
+    kept = data.get("notes")
+    for name in caches if isinstance(kept, dict) else ():
+        if name in kept and not notes[name](kept[name]):
+            del kept[name]
     shapes = {
         "files": by_name(_ENTRY),
         "directories": listed(text),

@@ -83,8 +83,14 @@ class Ledger:
     the files that ``compare`` leaves alone, and why.
     """
 
-    def __init__(self, files: Files, concern: str, notes: Optional[Mapping[str, Shape]] = None) -> None:
-        """``notes``: shapes of the notes by name, checked when they are read.
+    def __init__(
+        self,
+        files: Files,
+        concern: str,
+        notes: Optional[Mapping[str, Shape]] = None,
+        caches: Sequence[str] = (),
+    ) -> None:
+        """``notes``: shapes of the notes by name, checked when they are read. ``caches``: those that may be lost.
 
         :raises HostError: the ledger is damaged, or missing although there are originals.
         """
@@ -92,7 +98,7 @@ class Ledger:
         self.directory = f"{STATE}/{concern}"
         self.path = f"{self.directory}/ledger.json"
         self.warnings: List[str] = []
-        self._shapes = notes or {}
+        self._shapes, self._caches = notes or {}, caches
         self._document = LedgerDocument()
         self._originals = Originals(files, f"{self.directory}/originals")
         self._adopted: Dict[str, Stored] = {}
@@ -103,7 +109,7 @@ class Ledger:
         text = self.files.text(self.path)
         try:
             if text is not None:
-                self._document = document.parse(text, self._shapes)
+                self._document = document.parse(text, self._shapes, self._caches)
             elif self._originals.saved():
                 raise ValueError("is missing, although there are originals")
         except ValueError as error:

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import NOTES, fingerprint
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import CACHES, NOTES, fingerprint
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import (
     RuntimeOutcome,
     RuntimeRequest,
@@ -35,7 +35,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
 
     :raises HostError: it cannot be done; nothing is changed then, or the changes are rolled back.
     """
-    ledger = Ledger(files, CONCERN, NOTES)
+    ledger = Ledger(files, CONCERN, NOTES, CACHES)
     if not request.parts and not ledger.notes and not ledger.known:
         if not request.check:
             ledger.clear()
@@ -48,7 +48,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
 
         with nullcontext() if request.check else ledger.locked():
             # Another run may have changed the ledger while this one waited for the lock.
-            outcome = RuntimeRun(request, files, layout, Ledger(files, CONCERN, NOTES)).outcome()
+            outcome = RuntimeRun(request, files, layout, Ledger(files, CONCERN, NOTES, CACHES)).outcome()
     outcome.facts.update(_running(request, files))
     return outcome
 

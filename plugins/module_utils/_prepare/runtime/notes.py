@@ -49,7 +49,7 @@ NOTES = {
         {"arguments": listed(text)},
     ),
 }
-
+CACHES = ("seen",)
 
 # Increased when a new version of this collection plans differently.
 _PLANNER = 2
