@@ -13,7 +13,7 @@ import errno
 import os
 import stat
 from dataclasses import dataclass
-from typing import List, Optional
+from typing import Dict, List, Optional, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, UnreadableError
 
@@ -22,7 +22,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 # CRI-O does, in its drop-in directory.
 _TEMPORARY = ".{}.zerocopy-rdma.tmp"
 _ENDING = _TEMPORARY.rpartition("}")[2]
-_LABEL = "security.selinux"
+_ACL = "system.posix_acl_access"
+# The kernel's own, of the content that is replaced.
+_OF_CONTENT = ("security.ima", "security.evm")
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,9 @@ class Files:
             with os.fdopen(descriptor, "wb") as handle:
                 handle.write(stored.content)
                 _own(handle.fileno(), stored)
-                _keep_label(full, handle.fileno())
+                _keep_attributes(full, handle.fileno())
+                # Last: the change of the owner takes bits away, and an access control list has some of the others.
+                os.fchmod(handle.fileno(), stored.mode)
                 handle.flush()
                 os.fsync(handle.fileno())
             os.rename(temporary, full)
@@ -196,15 +200,48 @@ class Files:
 
 
 def _own(descriptor: int, stored: Stored) -> None:
-    os.fchmod(descriptor, stored.mode)
     if os.geteuid() == 0:
         os.fchown(descriptor, stored.uid, stored.gid)
 
 
-def _keep_label(full: str, descriptor: int) -> None:
-    """A replaced file keeps its SELinux label; a new one gets that of its directory from the kernel."""
-    with contextlib.suppress(OSError):
-        os.setxattr(descriptor, _LABEL, os.getxattr(full, _LABEL))
+def _attributes(file: Union[str, int]) -> Dict[str, bytes]:
+    """Extended attributes, with the access control list and the SELinux label; none where there can be none."""
+    found: Dict[str, bytes] = {}
+    try:
+        names = os.listxattr(file)
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        return found
+    for name in names:
+        if name not in _OF_CONTENT:
+            # One that vanishes meanwhile, or that this user may not read.
+            with contextlib.suppress(OSError):
+                found[name] = os.getxattr(file, name)
+    return found
+
+
+def _keep_attributes(full: str, descriptor: int) -> None:
+    """A replaced file keeps its attributes; a new one has what the kernel gives it for its directory.
+
+    :raises OSError: an access control list cannot be kept. Others, such as labels, the system's policy may refuse.
+    """
+    try:
+        old = _attributes(full)
+    except FileNotFoundError:
+        return
+    new = _attributes(descriptor)
+    for name in {*old, *new}:
+        if old.get(name) == new.get(name):
+            continue
+        try:
+            if name in old:
+                os.setxattr(descriptor, name, old[name])
+            else:
+                os.removexattr(descriptor, name)
+        except OSError:
+            if name == _ACL:
+                raise
 
 
 def _sync_directory(directory: str) -> None:

@@ -77,6 +77,6 @@ def test_a_cache_of_another_shape_is_as_none(tmp_path: Path, concern: str, cache
     own["text"] = json.dumps(document)
     laid_out(tmp_path, recorded)
     ledger = Ledger(Files(str(tmp_path)), concern, *NOTES[concern])
-    kept: List[str] = [name for name in document["notes"] if name != cache or value == {} and cache == "images"]
+    kept: List[str] = [name for name in document["notes"] if name != cache or (value == {} and cache == "images")]
     assert list(ledger.notes) == kept
     assert ledger.known == sorted(document["files"])
