@@ -107,6 +107,7 @@ options:
         C(validator), C(cdi) (container device interface) and the limit of locked memory (C(memlock),
         C(memlock_handlers)) of the container runtime C(runtime). Supports containerd 1.7 and 2.x (configuration
         versions 2, 3 and 4), k3s, RKE2 and CRI-O.
+      - Timeouts are the shortest ones that are right; longer ones are kept.
       - Only settings that are not in effect yet are written, to a drop-in file of this collection, or where the runtime
         reads none, between marked lines. Everything that users wrote is kept. The files are those that the running
         daemon uses.
