@@ -114,8 +114,8 @@ options:
       - The new configuration is checked with the installed containerd (C(containerd config dump)) before it is written.
         Apart from these settings, it must be equivalent to the present one. Otherwise, or if the present configuration
         is broken, nothing is changed and the runtime keeps running.
-      - Of k3s and RKE2, the template counts from which the next start makes the configuration. One with neither the base
-        template nor C(root) and C(state) is refused, because the node would lose its containers (rke2 issue 10293).
+      - Of k3s and RKE2, the template counts from which the next start makes the configuration. One with neither the
+        base template nor C(root) and C(state) is refused, because the node would lose its containers (rke2#10293).
       - The runtime is restarted only if its effective configuration changes, or if an earlier run was interrupted
         before the restart, and not without C(restart). Running containers are not affected. After the restart the CRI
         must answer and the NRI socket must accept connections; otherwise the files are restored, the runtime is

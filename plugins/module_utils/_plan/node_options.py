@@ -97,10 +97,10 @@ def present(values: Values, links: LinkPlan) -> NodeOptions:
 def absent(values: Values) -> NodeOptions:
     """What it takes to put a host back as it was before. Its packages and images stay."""
     runtime = {**_same(values, "rdma_runtime_", "root", "recover_sandboxes", "await_plugins"), "state": ABSENT}
-    flavour = values["rdma_runtime_flavour"]
     return NodeOptions(
         kernel={**_same(values, "rdma_kernel_", "root", "update_initramfs"), "state": ABSENT},
         links={**_same(values, "rdma_links_", "root"), "state": ABSENT},
-        runtime={**runtime, "runtime": flavour} if flavour != _NO_RUNTIME else None,
+        # Without a runtime to ask as well: an earlier run may have changed its files.
+        runtime={**runtime, "runtime": values["rdma_runtime_flavour"]},
         inject=registry.daemon(values, wanted=False),
     )

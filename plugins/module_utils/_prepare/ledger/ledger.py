@@ -136,6 +136,11 @@ class Ledger:
         """Those of the ``known`` files that did not exist before the first change."""
         return [path for path in self.known if self._document.files[path].before is None]
 
+    def as_written(self, path: str) -> bool:
+        """Whether the file is as one of our runs, or somebody before them, left it."""
+        entry = self._document.files[path]
+        return _digest(self.files.stored(path)) in (*entry.written, entry.before.digest if entry.before else "absent")
+
     def original_text(self, path: str) -> Optional[str]:
         """The file as it was before the first change, or as it is now if it was never changed."""
         stored = self._original(path) if path in self._document.files else self.files.stored(path)

@@ -40,6 +40,10 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
         if not request.check:
             ledger.clear()
         return RuntimeOutcome(facts={"restarted": False, "restart_pending": False}, warnings=ledger.unclaimed())
+    if not request.parts:
+        from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.revert import revert
+
+        return revert(request, files, ledger)
     layout = detect(files, request.runtime)
     outcome = _settled(request, files, layout, ledger)
     if outcome is None:
@@ -56,7 +60,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
 def _settled(request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledger: Ledger) -> Optional[RuntimeOutcome]:
     """The outcome without running anything, if nothing has changed since the last run."""
     last = ledger.notes.get("seen")
-    if not last or not request.parts or "pending" in ledger.notes or last["unit"] != layout.unit:
+    if not last or "pending" in ledger.notes or last["unit"] != layout.unit:
         return None
     if ledger.notes.get("parts", {}) != request.parts:
         return None

@@ -13,7 +13,7 @@ from typing import Any, Dict, List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts, as_result
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, NONE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import of_nri
 
@@ -49,7 +49,7 @@ class RuntimeOutcome:
 
 
 ARGUMENTS: Dict[str, Dict[str, Any]] = {
-    "runtime": {"type": "str", "choices": CHOICES, "default": "auto"},
+    "runtime": {"type": "str", "choices": [*CHOICES, NONE], "default": "auto"},
     "request_timeout": {"type": "str", "default": "30s"},
     "registration_timeout": {"type": "str", "default": "30s"},
     "cdi": {"type": "bool", "default": True},
@@ -71,6 +71,8 @@ def request(params: Dict[str, Any], check: bool) -> RuntimeRequest:
     """
     if params["await_plugins"] < 0:
         raise HostError(f"await_plugins: {params['await_plugins']} must be a number of seconds, 0 or more")
+    if params["runtime"] == NONE and params["state"] == "present":
+        raise HostError("runtime: none is for state absent, which then restores files and restarts nothing")
     return RuntimeRequest(
         parts=_parts(params) if params["state"] == "present" else {},
         runtime=params["runtime"],
