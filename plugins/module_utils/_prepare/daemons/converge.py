@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import json
 import os
-from contextlib import nullcontext
 from typing import Any, Dict, List, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
@@ -48,7 +47,9 @@ def carry_out(
         if not check:
             ledger.clear()
         return {**as_result([], []), "warnings": ledger.unclaimed()}
-    with nullcontext() if check else ledger.locked():
+    if check:
+        return ledger.steady(lambda: _DaemonRun(daemon, files, wanted, ledger, runner).outcome(check))
+    with ledger.locked():
         return _DaemonRun(daemon, files, wanted, ledger, runner).outcome(check)
 
 

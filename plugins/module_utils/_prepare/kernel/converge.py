@@ -76,7 +76,7 @@ def carry_out(files: Files, intent: KernelIntent, check: bool, runner: Runner = 
     """
     ledger = Ledger(files, intent.concern, _NOTES, _CACHES)
     if check:
-        return _KernelRun(files, intent, runner, ledger).result()
+        return ledger.steady(lambda: _KernelRun(files, intent, runner, ledger).result())
     with ledger.locked():
         return _KernelRun(files, intent, runner, ledger).act()
 

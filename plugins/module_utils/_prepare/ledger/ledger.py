@@ -18,7 +18,7 @@ import copy
 import hashlib
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document, storage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import (
@@ -33,6 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 
 STATE = "/var/lib/zerocopy-rdma"
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Ledger:
         try:
             if text is not None:
                 self._document = document.parse(text, self._shapes, self._caches)
-            elif self._originals.saved():
+            elif self._originals.saved() and not self.files.exists(self.path):
                 raise ValueError("is missing, although there are originals")
         except ValueError as error:
             raise HostError(
@@ -186,6 +187,23 @@ class Ledger:
             self._load()
             self._tidy()
             yield
+
+    def steady(self, look: Callable[[], Found]) -> Found:
+        """What ``look`` finds while no other run changes the node; it reads this ledger and changes nothing.
+
+        :raises HostError: as ``look`` does.
+        """
+        with storage.shared(self.files, STATE) as held:
+            self._load()
+            try:
+                return look()
+            except HostError:
+                if held or not self.files.exists(STATE):
+                    raise
+        # The first run of all has begun meanwhile, so what was seen may be half of it.
+        with storage.shared(self.files, STATE):
+            self._load()
+            return look()
 
     def clear(self) -> None:
         """Remove what a killed run left of a ledger that is empty, if there is anything."""

@@ -39,6 +39,42 @@ def exclusive(files: Files, directory: str) -> Iterator[None]:
             os.close(descriptor)
 
 
+@contextlib.contextmanager
+def shared(files: Files, directory: str) -> Iterator[bool]:
+    """Wait until no run holds the lock, and keep others from taking it; false without the directory, which stays so.
+
+    :raises HostError: the directory cannot be locked.
+    """
+    full = files.full(directory)
+    try:
+        descriptor = _share(full)
+    except OSError as error:
+        raise HostError(f"{directory}: {error.strerror}") from error
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+
+def _share(full: str) -> Optional[int]:
+    while True:
+        try:
+            descriptor = os.open(full, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            # The run that held it may have removed the directory, or another one made a new one.
+            if _is_at(descriptor, full):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
 def _acquire(full: str) -> int:
     while True:
         os.makedirs(full, mode=0o755, exist_ok=True)

@@ -12,7 +12,6 @@ before the first write until a restart has succeeded, the previous files (``pend
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any, Dict, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
@@ -50,9 +49,14 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
         # Modules sent to a node are compiled there in each call, so modules that only changes need are imported here.
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.run import RuntimeRun
 
-        with nullcontext() if request.check else ledger.locked():
-            # Another run may have changed the ledger while this one waited for the lock.
-            outcome = RuntimeRun(request, files, layout, Ledger(files, CONCERN, NOTES, CACHES)).outcome()
+        def run() -> RuntimeOutcome:
+            return RuntimeRun(request, files, layout, ledger).outcome()
+
+        if request.check:
+            outcome = ledger.steady(run)
+        else:
+            with ledger.locked():
+                outcome = run()
     outcome.facts.update(_running(request, files))
     return outcome
 

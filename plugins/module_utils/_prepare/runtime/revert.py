@@ -11,7 +11,6 @@ A runtime that is gone, that another one has replaced or that is broken is no re
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import List, Tuple
 
@@ -33,15 +32,21 @@ def revert(request: RuntimeRequest, files: Files, ledger: Ledger) -> RuntimeOutc
     :raises HostError: a file cannot be restored, or the runtime, which ran before, does not start with its own files;
         it then has ours again.
     """
-    with nullcontext() if request.check else ledger.locked():
-        if not ledger.known and not ledger.notes:
-            # Another run was faster.
-            return RuntimeOutcome(facts={"restarted": False, "restart_pending": False})
-        try:
-            run, predicted = _tried(request, files, ledger)
-        except HostError as error:
-            return _by_ledger(request, ledger, str(error))
-        return predicted if request.check else run.outcome()
+    if request.check:
+        return ledger.steady(lambda: _revert(request, files, ledger))
+    with ledger.locked():
+        return _revert(request, files, ledger)
+
+
+def _revert(request: RuntimeRequest, files: Files, ledger: Ledger) -> RuntimeOutcome:
+    if not ledger.known and not ledger.notes:
+        # Another run was faster.
+        return RuntimeOutcome(facts={"restarted": False, "restart_pending": False})
+    try:
+        run, predicted = _tried(request, files, ledger)
+    except HostError as error:
+        return _by_ledger(request, ledger, str(error))
+    return predicted if request.check else run.outcome()
 
 
 def _tried(request: RuntimeRequest, files: Files, ledger: Ledger) -> Tuple[RuntimeRun, RuntimeOutcome]:

@@ -531,3 +531,52 @@ def test_links_stay_inside_the_root(node: Path) -> None:
     (node / "etc/loop").symlink_to("loop")
     with pytest.raises(HostError, match="too many levels"):
         Files(str(node)).full("/etc/loop")
+
+
+def test_what_is_looked_at_is_never_half_of_another_run(node: Path) -> None:
+    run(node, FIRST)
+    inode = (node / "var/lib/zerocopy-rdma").stat().st_ino
+    reading, answer = multiprocessing.get_context("fork").Pipe(duplex=False)
+
+    def look() -> None:
+        ledger = Ledger(Files(str(node)), "test")
+        answer.send(ledger.steady(lambda: [change.path for change in ledger.compare(SECOND)]))
+
+    ledger = Ledger(Files(str(node)), "test")
+    with ledger.locked():
+        waiting = multiprocessing.get_context("fork").Process(target=look)
+        waiting.start()
+        _await_lock(waiting.pid, inode)
+        ledger.apply(ledger.compare(SECOND))
+    assert reading.poll(30)
+    assert reading.recv() == []
+    waiting.join(30)
+
+
+def test_a_first_run_that_began_meanwhile_is_looked_at_again(node: Path) -> None:
+    ledger, looks = Ledger(Files(str(node)), "test"), []
+
+    def look() -> List[str]:
+        """Somebody else's file, as it seems, until the other run's ledger is read."""
+        looks.append(list(ledger.known))
+        if len(looks) == 1:
+            run(node, FIRST)
+        if (node / OURS[1:]).exists() and OURS not in ledger.known:
+            raise HostError(f"{OURS} was not written by this module: remove it")
+        return ledger.known
+
+    assert ledger.steady(look) == sorted([THEIRS, OURS, LINKED])
+    assert looks == [[], sorted([THEIRS, OURS, LINKED])]
+
+
+def test_looking_leaves_no_trace(node: Path) -> None:
+    before = tree(node)
+    ledger = Ledger(Files(str(node)), "test")
+    with pytest.raises(HostError, match="no"):
+        ledger.steady(_no)
+    assert ledger.steady(lambda: ledger.compare([])) == []
+    assert tree(node) == before
+
+
+def _no() -> None:
+    raise HostError("no")

@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base import ownership
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import RuntimeOutcome
 
@@ -304,3 +305,18 @@ def test_limits_that_are_none(tmp_path: Path) -> None:
     for value in ("64k", "-1", "8192", " ", "18446744073709551615"):
         with pytest.raises(HostError, match=f"memlock is {value!r}, it must be unlimited or a number of bytes"):
             call(str(tmp_path), memlock=value)
+
+
+def test_two_first_runs_at_once_say_nothing_untrue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run writes our files while this one plans: they are nobody else's to remove."""
+    root = make(tmp_path, NODES["containerd 2"])
+    real, began = ownership.refuse_foreign, []
+
+    def late(files: Files, *arguments: Any) -> None:
+        if not began:
+            began.append(root)
+            call(root, request_timeout="90s")
+        real(files, *arguments)
+
+    monkeypatch.setattr(ownership, "refuse_foreign", late)
+    assert [change.name for change in call(root, check=True).changes] == [f"/{PLACES['containerd 2'][0]}"]
