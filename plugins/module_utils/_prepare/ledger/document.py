@@ -27,6 +27,10 @@ def number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 def maybe(shape: Shape) -> Shape:
     return lambda value: value is None or shape(value)
 
@@ -56,7 +60,7 @@ def record(required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Shap
 _FORMAT = 3
 _SIGNED = 3
 _ORIGINAL = record({"mode": number, "uid": number, "gid": number}, {"digest": maybe(text)})
-_ENTRY = record({"before": maybe(_ORIGINAL), "written": listed(text)}, {})
+_ENTRY = record({"before": maybe(_ORIGINAL), "written": listed(text)}, {"lines": flag})
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,14 @@ class Original:
 
 @dataclass
 class Entry:
-    """A changed file: what was there before the first change, and the digests of what we wrote."""
+    """A changed file: what was there before the first change, and the digests of what we wrote.
+
+    ``lines``: it is a file of lines, so that those of others can stay when ours go.
+    """
 
     before: Optional[Original]
     written: List[str] = field(default_factory=list)
+    lines: bool = False
 
 
 @dataclass
@@ -146,6 +154,6 @@ def parse(content: str, notes: Mapping[str, Shape], caches: Sequence[str] = ()) 
 
 def _entry(data: Dict[str, Any]) -> Entry:
     before = data["before"]
-    if before is None:
-        return Entry(None, data["written"])
-    return Entry(Original(before["mode"], before["uid"], before["gid"], before.get("digest")), data["written"])
+    if before is not None:
+        before = Original(before["mode"], before["uid"], before["gid"], before.get("digest"))
+    return Entry(before, data["written"], data.get("lines", False))

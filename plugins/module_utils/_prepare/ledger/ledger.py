@@ -17,7 +17,7 @@ import contextlib
 import copy
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document, storage
@@ -40,25 +40,32 @@ Found = TypeVar("Found")
 class File:
     """A file as it should be. ``content`` is ``None`` where there should be none.
 
-    ``mode`` is for a file that does not exist yet, or that an earlier run made; a file of somebody else's keeps its
-    own mode and owner. ``release`` is for a file from which only our part was taken out again: it is written and then
-    forgotten, not put back to its original.
+    ``mode`` is for a file that does not exist yet, or that an earlier run made, and which may have less since; a file
+    of somebody else's keeps its own mode and owner. ``release`` is for a file from which only our part was taken out
+    again: it is written and then forgotten, not put back to its original. ``lines``: each line stands for itself, so
+    that those that somebody appended stay.
     """
 
     path: str
     content: Optional[str]
     mode: int = 0o644
     release: bool = False
+    lines: bool = False
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file that differs from what it should be; ``after`` is ``None`` where it is to be removed."""
+    """A file that differs from what it should be; ``after`` is ``None`` where it is to be removed.
+
+    ``appended`` is the end of ``after`` that is not ours; ``lines`` is the file's.
+    """
 
     path: str
     before: Optional[Stored]
     after: Optional[Stored]
     keep: bool = True
+    lines: bool = False
+    appended: bytes = b""
 
     @property
     def change(self) -> Change:
@@ -73,8 +80,11 @@ class FileChange:
         return Texts(self.path, before, after)
 
 
-def _digest(stored: Optional[Stored]) -> str:
-    return "absent" if stored is None else hashlib.sha256(stored.content).hexdigest()
+def _digest(stored: Optional[Stored], appended: bytes = b"") -> str:
+    """Of a file without what somebody else appended to it."""
+    if stored is None:
+        return "absent"
+    return hashlib.sha256(stored.content[: len(stored.content) - len(appended)]).hexdigest()
 
 
 class Ledger:
@@ -206,8 +216,11 @@ class Ledger:
             return look()
 
     def clear(self) -> None:
-        """Remove what a killed run left of a ledger that is empty, if there is anything."""
-        if self._document.empty and (self.files.exists(self.directory) or self.files.is_empty_directory(STATE)):
+        """Remove what a killed run left, if there is anything: a half-written ledger, and all of one that is empty."""
+        left = self.files.is_half_written(self.path)
+        if self._document.empty:
+            left = left or self.files.exists(self.directory) or self.files.is_empty_directory(STATE)
+        if left:
             with self.locked():
                 pass
 
@@ -267,27 +280,54 @@ class Ledger:
         changes = []
         for file in wanted:
             before = self.files.stored(file.path)
-            after = self._after(file, before)
+            appended = self._appended(file.path, before) if file.lines else b""
+            after = self._after(file, before, appended)
             if before != after or file.release:
                 if after is not None:
                     self.files.refuse_masked(file.path)
-                changes.append(FileChange(file.path, before, after, keep=not file.release))
+                changes.append(FileChange(file.path, before, after, not file.release, file.lines, appended))
         named = {file.path for file in wanted}
         for path in self.known:
             if path not in named:
                 changes += self._restoration(path)
         return sorted(changes, key=lambda change: change.path)
 
-    def _after(self, file: File, before: Optional[Stored]) -> Optional[Stored]:
+    def _after(self, file: File, before: Optional[Stored], appended: bytes) -> Optional[Stored]:
         if file.content is None:
             return None
-        content = file.content.encode("utf-8", "surrogateescape")
-        if before is None or file.path in self.created:
+        content = file.content.encode("utf-8", "surrogateescape") + appended
+        if before is None:
             return _own(content, file.mode)
-        return Stored(content, before.mode, before.uid, before.gid)
+        if file.path not in self.created:
+            return Stored(content, before.mode, before.uid, before.gid)
+        # Somebody may have taken rights away since, also by another group.
+        tightened = before.mode & ~file.mode == 0
+        return Stored(content, before.mode if tightened else file.mode, os.geteuid(), before.gid)
+
+    def _appended(self, path: str, current: Optional[Stored]) -> bytes:
+        """Lines that somebody appended to what we wrote."""
+        entry = self._document.files.get(path)
+        if entry is None or current is None or _digest(current) in entry.written:
+            return b""
+        made, size = hashlib.sha256(), 0
+        for line in current.content.splitlines(keepends=True):
+            made.update(line)
+            size += len(line)
+            if made.hexdigest() in entry.written and line.endswith(b"\n"):
+                self.warnings.append(f"lines that somebody appended to {path} are kept")
+                return current.content[size:]
+        return b""
 
     def _restoration(self, path: str) -> List[FileChange]:
         current, original = self.files.stored(path), self._original(path)
+        if current is not None and original is not None:
+            # Whoever changed these since had a reason.
+            original = Stored(original.content, current.mode, current.uid, current.gid)
+        appended = self._appended(path, current) if self._document.files[path].lines else b""
+        if appended and current is not None:
+            theirs = b"" if original is None else original.content
+            after = replace(current, content=theirs + appended)
+            return [FileChange(path, current, after, keep=False, lines=True, appended=appended)]
         if _digest(current) not in (*self._document.files[path].written, _digest(original)):
             where = f"; its original is {self._originals.place(path)}" if original is not None else ""
             self.warnings.append(f"{path} was edited since this collection wrote it, so it is kept{where}")
@@ -363,17 +403,18 @@ class Ledger:
             if change.before is not None:
                 self._originals.keep(change.path, change.before)
                 before = _described(change.before)
-            entry = self._document.files[change.path] = Entry(before)
+            entry = self._document.files[change.path] = Entry(before, lines=change.lines)
             self._document.spent = [path for path in self._document.spent if path != change.path]
         # Until the file is written, both its old and its new content are ours.
-        entry.written = sorted({*entry.written, _digest(change.after)})
+        entry.written = sorted({*entry.written, _digest(change.after, change.appended)})
         if change.after is not None:
             made = self._document.directories
             made += [path for path in self.files.missing_directories(change.path) if path not in made]
 
     def _settle(self, change: FileChange) -> None:
         if change.keep:
-            self._document.files[change.path].written = [_digest(change.after)]
+            entry = self._document.files[change.path]
+            entry.written, entry.lines = [_digest(change.after, change.appended)], change.lines
         elif self._document.files.pop(change.path, None) is not None:
             self._document.spent.append(change.path)
 

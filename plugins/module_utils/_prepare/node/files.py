@@ -79,7 +79,11 @@ class Files:
             followed += 1
             if followed > 40:
                 raise HostError(f"{path}: too many levels of symbolic links")
-            target = os.readlink(here)
+            try:
+                target = os.readlink(here)
+            except OSError as error:
+                # It was replaced meanwhile, for example, or the disk does not give it.
+                raise UnreadableError(f"{path}: {error.strerror}") from error
             if target.startswith("/"):
                 done = []
             parts.extend(target.split("/")[::-1])
@@ -155,7 +159,9 @@ class Files:
         temporary = os.path.join(directory, _TEMPORARY.format(name))
         try:
             os.makedirs(directory, mode=0o755, exist_ok=True)
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            # Whatever is there: writing into a FIFO, for example, would wait for a reader.
+            self.discard_temporary(path)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as handle:
                 handle.write(stored.content)
                 _own(handle.fileno(), stored)
@@ -169,6 +175,11 @@ class Files:
         except OSError as error:
             self.discard_temporary(path)
             raise HostError(f"{path}: {error.strerror}") from error
+
+    def is_half_written(self, path: str) -> bool:
+        """Whether a run was killed while it wrote ``path``."""
+        directory, name = os.path.split(self.full(path))
+        return os.path.lexists(os.path.join(directory, _TEMPORARY.format(name)))
 
     def discard_temporary(self, path: str) -> None:
         """Remove what a run that was killed while it wrote ``path`` left behind."""

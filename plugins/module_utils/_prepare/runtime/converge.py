@@ -57,6 +57,8 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
         else:
             with ledger.locked():
                 outcome = run()
+    elif not request.check:
+        ledger.clear()
     outcome.facts.update(_running(request, files))
     return outcome
 

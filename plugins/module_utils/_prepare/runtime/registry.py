@@ -68,6 +68,20 @@ def _unit_installed(files: Files, unit: str) -> bool:
     return any(files.exists(posixpath.join(directory, unit)) for directory in _UNIT_DIRECTORIES)
 
 
+# Of Docker, which has no NRI. containerd runs below it, and pods are not its own.
+_DOCKER = ("cri-docker.service", "cri-dockerd.service")
+_ENABLED = ("multi-user.target.wants", "sockets.target.wants")
+
+
+def _docker(files: Files) -> bool:
+    """Whether cri-dockerd runs the pods of this node, or will."""
+    if files.live:
+        return bool(units.processes(Tree(files.root), _DOCKER))
+    names = [unit for service in _DOCKER for unit in (service, service.replace(".service", ".socket"))]
+    wanted = [name for directory in _ENABLED for name in files.names(f"/etc/systemd/system/{directory}")]
+    return not set(names).isdisjoint(wanted)
+
+
 def present(files: Files, name: str) -> bool:
     """Whether the node has the runtime, or traces of it."""
     runtime = RUNTIMES[name]
@@ -101,6 +115,11 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
     every = [unit for runtime in RUNTIMES.values() for unit in runtime.units]
     up = units.processes(Tree(files.root), every) if files.live else {}
     if requested == "auto":
+        if _docker(files):
+            raise HostError(
+                "runtime: cri-dockerd runs the pods of this node, and Docker has no NRI: let the kubelet use a runtime"
+                " that has it, set runtime (role: rdma_runtime_flavour) if it does, or set rdma_runtime_flavour: none"
+            )
         running = [name for name, runtime in RUNTIMES.items() if not up.keys().isdisjoint(runtime.units)]
         found = running or _installed(files)
         if not running:

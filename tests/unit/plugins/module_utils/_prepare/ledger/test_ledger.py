@@ -580,3 +580,70 @@ def test_looking_leaves_no_trace(node: Path) -> None:
 
 def _no() -> None:
     raise HostError("no")
+
+
+LINES = [
+    File("/etc/limits.conf", "# ours\n* 1\n", lines=True),
+    File("/etc/theirs.conf", "old\n# ours\n* 1\n", lines=True),
+]
+
+
+def test_lines_that_somebody_appended_stay(node: Path) -> None:
+    (node / "etc/theirs.conf").write_text("old\n")
+    run(node, LINES)
+    for name in ("limits.conf", "theirs.conf"):
+        with (node / "etc" / name).open("a") as handle:
+            handle.write("root 9\n")
+    ledger = Ledger(Files(str(node)), "test")
+    assert ledger.compare(LINES) == []
+    assert ledger.warnings == [
+        f"lines that somebody appended to /etc/{name} are kept" for name in ("limits.conf", "theirs.conf")
+    ]
+    # Also when ours change, and when they go.
+    newer = [File(file.path, (file.content or "").replace("* 1", "* 2"), lines=True) for file in LINES]
+    for _run in range(2):
+        run(node, newer)
+        assert (node / "etc/limits.conf").read_text() == "# ours\n* 2\nroot 9\n"
+    run(node, [])
+    assert (node / "etc/limits.conf").read_text() == "root 9\n"
+    assert (node / "etc/theirs.conf").read_text() == "old\nroot 9\n"
+    assert not (node / "var/lib/zerocopy-rdma").exists()
+
+
+def test_what_is_no_file_of_lines_is_written_whole(node: Path) -> None:
+    run(node, FIRST)
+    (node / OURS[1:]).write_text("one\nappended\n")
+    run(node, FIRST)
+    assert (node / OURS[1:]).read_text() == "one\n"
+
+
+def test_what_somebody_tightened_stays(node: Path) -> None:
+    group = os.getegid()
+    if os.geteuid() == 0:
+        group = 4242
+    run(node, FIRST)
+    for name, mode in (("main.toml", 0o600), ("conf.d/deep/ours.conf", 0o400)):
+        os.chown(node / "etc" / name, -1, group)
+        (node / "etc" / name).chmod(mode)
+    assert run(node, FIRST) == []
+    changed = [File(THEIRS, "new\n"), File(OURS, "two\n", 0o600)]
+    run(node, changed)
+    for name, mode in (("main.toml", 0o600), ("conf.d/deep/ours.conf", 0o400)):
+        status = (node / "etc" / name).stat()
+        assert (status.st_mode & 0o777, status.st_gid) == (mode, group)
+    # What was loosened of ours is no wish.
+    (node / OURS[1:]).chmod(0o666)
+    assert run(node, changed) == [OURS]
+    assert (node / OURS[1:]).stat().st_mode & 0o777 == 0o600
+    run(node, [])
+    status = (node / "etc/main.toml").stat()
+    assert (status.st_mode & 0o777, status.st_gid) == (0o600, group)
+
+
+def test_a_half_written_ledger_is_removed_in_a_steady_state(node: Path) -> None:
+    run(node, FIRST)
+    left = node / "var/lib/zerocopy-rdma/test/.ledger.json.zerocopy-rdma.tmp"
+    left.write_text("{")
+    before = tree(node)
+    Ledger(Files(str(node)), "test").clear()
+    assert tree(node) == {path: entry for path, entry in before.items() if not path.endswith(".tmp")}

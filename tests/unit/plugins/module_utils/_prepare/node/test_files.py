@@ -89,3 +89,20 @@ def test_without_its_access_control_list_no_file_is_replaced(tmp_path: Path, mon
         Files(str(tmp_path)).write("/theirs.conf", Stored(b"new\n", 0o640, os.geteuid(), os.getegid()))
     assert path.read_text() == "old\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["theirs.conf"]
+
+
+def test_a_fifo_in_the_way_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".a.conf.zerocopy-rdma.tmp")
+    Files(str(tmp_path)).write("/a.conf", Stored(b"new\n", 0o644, os.geteuid(), os.getegid()))
+    assert [(entry.name, entry.is_file()) for entry in tmp_path.iterdir()] == [("a.conf", True)]
+
+
+def test_a_link_that_cannot_be_read_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link").symlink_to("/target")
+
+    def refused(path: Any) -> str:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "readlink", refused)
+    with pytest.raises(HostError, match=r"^/link/a\.conf: Input/output error"):
+        Files(str(tmp_path)).text("/link/a.conf")
