@@ -154,7 +154,8 @@ class _DaemonRun:
         if action == "stop":
             self.service.stop()
         enabling = bool(self._enabling())
-        if enabling and self.wanted is None:
+        if self.wanted is None:
+            # Also without a link: a run that was killed may have made its directory only.
             self._enable()
         self.ledger.apply(self.changes)
         if enabling and self.wanted is not None:
