@@ -129,7 +129,7 @@ def parse(content: str, notes: Mapping[str, Shape], caches: Sequence[str] = ()) 
             f"has format {version}, which a newer version of this collection wrote; this one reads formats up to"
             f" {_FORMAT}: use that version or a later one"
         )
-    if version >= _SIGNED and data.get("digest") != found:
+    if (version >= _SIGNED or "digest" in data) and data.get("digest") != found:
         raise ValueError("is damaged (it does not have its own digest)")
     kept = data.get("notes")
     for name in caches if isinstance(kept, dict) else ():

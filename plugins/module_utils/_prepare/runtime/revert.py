@@ -54,9 +54,7 @@ def _tried(request: RuntimeRequest, files: Files, ledger: Ledger) -> Tuple[Runti
 
     :raises HostError: there is no such runtime any more, or it is broken.
     """
-    if request.runtime == registry.NONE:
-        raise HostError("rdma_runtime_flavour is none")
-    owner = registry.owner(ledger.known)
+    owner = registry.owner(ledger.known) if request.runtime != registry.NONE else None
     if owner is not None and not registry.present(files, owner):
         raise HostError(f"{registry.RUNTIMES[owner].title} is not installed any more")
     layout = registry.detect(files, owner or request.runtime)
