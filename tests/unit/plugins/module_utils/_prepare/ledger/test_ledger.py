@@ -180,7 +180,8 @@ def test_a_directory_that_cannot_be_synced_leaves_all_as_they_were(node: Path, m
 
 def test_no_original_goes_whose_file_cannot_be_put_back(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = tree(node)
-    rename, renamed = os.rename, []
+    rename = os.rename
+    renamed: List[str] = []
 
     def once(source: str, target: str) -> None:
         if target == str(node / "etc/main.toml"):
@@ -544,7 +545,7 @@ def test_what_is_looked_at_is_never_half_of_another_run(node: Path) -> None:
 
     ledger = Ledger(Files(str(node)), "test")
     with ledger.locked():
-        waiting = multiprocessing.get_context("fork").Process(target=look)
+        waiting: Any = multiprocessing.get_context("fork").Process(target=look)
         waiting.start()
         _await_lock(waiting.pid, inode)
         ledger.apply(ledger.compare(SECOND))
@@ -554,7 +555,8 @@ def test_what_is_looked_at_is_never_half_of_another_run(node: Path) -> None:
 
 
 def test_a_first_run_that_began_meanwhile_is_looked_at_again(node: Path) -> None:
-    ledger, looks = Ledger(Files(str(node)), "test"), []
+    ledger = Ledger(Files(str(node)), "test")
+    looks: List[List[str]] = []
 
     def look() -> List[str]:
         """Somebody else's file, as it seems, until the other run's ledger is read."""

@@ -310,7 +310,8 @@ def test_limits_that_are_none(tmp_path: Path) -> None:
 def test_two_first_runs_at_once_say_nothing_untrue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run writes our files while this one plans: they are nobody else's to remove."""
     root = make(tmp_path, NODES["containerd 2"])
-    real, began = ownership.refuse_foreign, []
+    real = ownership.refuse_foreign
+    began: List[str] = []
 
     def late(files: Files, *arguments: Any) -> None:
         if not began:
