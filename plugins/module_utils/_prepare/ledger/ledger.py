@@ -309,14 +309,16 @@ class Ledger:
         entry = self._document.files.get(path)
         if entry is None or current is None or _digest(current) in entry.written:
             return b""
-        made, size = hashlib.sha256(), 0
+        made, size, ours = hashlib.sha256(), 0, len(current.content)
         for line in current.content.splitlines(keepends=True):
             made.update(line)
             size += len(line)
+            # The longest, because a killed run may have written more than the one before.
             if made.hexdigest() in entry.written and line.endswith(b"\n"):
-                self.warnings.append(f"lines that somebody appended to {path} are kept")
-                return current.content[size:]
-        return b""
+                ours = size
+        if ours < len(current.content):
+            self.warnings.append(f"lines that somebody appended to {path} are kept")
+        return current.content[ours:]
 
     def _restoration(self, path: str) -> List[FileChange]:
         current, original = self.files.stored(path), self._original(path)

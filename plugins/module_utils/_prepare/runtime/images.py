@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import platform
 import time
-from contextlib import nullcontext
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import by_name, text
@@ -114,20 +113,26 @@ def _absent(request: ImageRequest, files: Files) -> Dict[str, Any]:
         if not request.check:
             ledger.clear()
         return {**as_result([], []), "warnings": []}
-    with nullcontext() if request.check else ledger.locked():
-        imported = ledger.notes.get("images", {})
-        try:
-            socket = layout_of(files, request.runtime).socket
-            changes, warnings = _ours(socket, imported)
-        except HostError as error:
-            # The node is given back all the same: with a runtime that is gone, its images are of no use to anybody.
-            changes, socket = [], ""
-            warnings = [f"{name} is not removed: {error}" for name in sorted(imported)]
-        if not request.check:
-            for change in changes:
-                cri.remove_image(socket, change.name)
-            ledger.notes.clear()
-            ledger.save()
+    if request.check:
+        return ledger.steady(lambda: _removed(request, files, ledger))
+    with ledger.locked():
+        return _removed(request, files, ledger)
+
+
+def _removed(request: ImageRequest, files: Files, ledger: Ledger) -> Dict[str, Any]:
+    imported = ledger.notes.get("images", {})
+    try:
+        socket = layout_of(files, request.runtime).socket
+        changes, warnings = _ours(socket, imported)
+    except HostError as error:
+        # The node is given back all the same: with a runtime that is gone, its images are of no use to anybody.
+        changes, socket = [], ""
+        warnings = [f"{name} is not removed: {error}" for name in sorted(imported)]
+    if not request.check:
+        for change in changes:
+            cri.remove_image(socket, change.name)
+        ledger.notes.clear()
+        ledger.save()
     return {**as_result(changes, []), "warnings": warnings}
 
 

@@ -612,6 +612,21 @@ def test_lines_that_somebody_appended_stay(node: Path) -> None:
     assert not (node / "var/lib/zerocopy-rdma").exists()
 
 
+def test_lines_behind_a_killed_runs_are_told_from_it(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both of its texts are ours, and one is how the other begins."""
+    path, first = node / "etc/limits.conf", LINES[:1]
+    run(node, first)
+    longer = [File(first[0].path, (first[0].content or "") + "* 2\n", lines=True)]
+    moment = 0
+    while not path.read_text().endswith("* 2\n"):
+        moment += 1
+        assert _killed_at(node, longer, moment, monkeypatch)
+    with path.open("a") as handle:
+        handle.write("root 9\n")
+    run(node, longer)
+    assert path.read_text() == "# ours\n* 1\n* 2\nroot 9\n"
+
+
 def test_what_is_no_file_of_lines_is_written_whole(node: Path) -> None:
     run(node, FIRST)
     (node / OURS[1:]).write_text("one\nappended\n")
