@@ -42,8 +42,9 @@ options:
     description:
       - Container runtime that runs the pods. V(auto) selects the running one or, if none is running, the installed
         one. It fails if there are several.
+      - If it is V(none), gone or broken, V(state=absent) forgets the images and warns about those that stay.
     type: str
-    choices: [auto, containerd, k3s, rke2, crio]
+    choices: [auto, containerd, k3s, rke2, crio, none]
     default: auto
   state:
     description: V(absent) removes the images that this module imported.

@@ -17,9 +17,11 @@ description:
     variables and facts. The roles C(zerocopy.rdma.rdma_kernel), C(zerocopy.rdma.rdma_links),
     C(zerocopy.rdma.rdma_runtime) and C(zerocopy.rdma.rdma_inject) document the variables.
   - A part owns only what is in its ledger (below C(/var/lib/zerocopy-rdma) on the node), which keeps the originals so
-    that O(state=absent) can restore them. Files of others are not replaced. A run that was killed is completed by the
-    next one. A node that boots a fresh image every time loses its ledgers; prepare its image with another root
-    directory instead (C(rdma_discover_root)), where files are read and written but nothing is run.
+    that O(state=absent) can restore them. Files of others are not replaced, and those that are changed keep owner,
+    mode, access control list and other attributes. Lines that somebody appended to files of the kernel, of sysctl or of
+    udev stay, and so do rights that were taken away. A run that was killed is completed by the next one. A node that
+    boots a fresh image every time loses its ledgers; prepare its image with another root directory instead
+    (C(rdma_discover_root)), where files are read and written but nothing is run.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -57,8 +59,9 @@ options:
       - V(absent) restores what was changed before. Running pods keep what they have.
       - The originals of files are restored. Modules that were loaded are unloaded, unless they are in use. Ports come
         down, and what was active on them is activated again. The container runtime is restarted if its effective
-        configuration changes. The NRI plugin is removed, and so are the images that were imported, unless they have
-        been replaced or given other names. Packages stay.
+        configuration changes. If it is gone, was replaced or is broken, or with C(rdma_runtime_flavour=none), its files
+        are restored without it, and a warning says so. The NRI plugin is removed, and so are the images that were
+        imported, unless they have been replaced or given other names. Packages stay.
     type: str
     choices: [present, absent]
     default: present
@@ -107,12 +110,15 @@ options:
         C(validator), CDI (container device interface) and the limit of locked memory (C(memlock),
         C(memlock_handlers)) of the container runtime C(runtime). Supports containerd 1.7 and 2.x (configuration
         versions 2, 3 and 4), k3s, RKE2 and CRI-O.
+      - Timeouts are the shortest ones that are right; longer ones are kept.
       - Only settings that are not in effect yet are written, to a drop-in file of this collection, or where the runtime
         reads none, between marked lines. Everything that users wrote is kept. The files are those that the running
         daemon uses.
       - The new configuration is checked with the installed containerd (C(containerd config dump)) before it is written.
         Apart from these settings, it must be equivalent to the present one. Otherwise, or if the present configuration
         is broken, nothing is changed and the runtime keeps running.
+      - Of k3s and RKE2, the template counts from which the next start makes the configuration. One with neither the
+        base template nor C(root) and C(state) is refused, because the node would lose its containers (rke2#10293).
       - The runtime is restarted only if its effective configuration changes, or if an earlier run was interrupted
         before the restart, and not without C(restart). Running containers are not affected. After the restart the CRI
         must answer and the NRI socket must accept connections; otherwise the files are restored, the runtime is

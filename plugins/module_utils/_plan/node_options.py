@@ -98,11 +98,11 @@ def present(values: Values, links: LinkPlan) -> NodeOptions:
 def absent(values: Values) -> NodeOptions:
     """What it takes to put a host back as it was before. Its packages and images stay."""
     gone = {"root": values[_ROOT], "state": ABSENT}
-    flavour = values["rdma_runtime_flavour"]
-    runtime = {**gone, **_same(values, "rdma_runtime_", "recover_sandboxes"), "runtime": flavour}
+    runtime = {**gone, **_same(values, "rdma_runtime_", "recover_sandboxes"), "runtime": values["rdma_runtime_flavour"]}
     return NodeOptions(
         kernel={**gone, **_same(values, "rdma_kernel_", "update_initramfs")},
         links=gone,
-        runtime=runtime if flavour != _NO_RUNTIME else None,
+        # Without a runtime to ask as well: an earlier run may have changed its files.
+        runtime=runtime,
         daemons=registry.daemons(values, wanted=False),
     )

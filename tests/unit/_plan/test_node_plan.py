@@ -102,7 +102,10 @@ def test_what_goes_needs_no_more_than_what_reverts_it() -> None:
         assert options["state"] == "absent"
         assert set(options) <= set(spec)
     assert (found.runtime or {})["runtime"] == "k3s"
-    assert node_options.absent(values(rdma_runtime_flavour="none")).runtime is None
+    assert node_options.absent(values(rdma_runtime_flavour="none")).runtime == {
+        **(node_options.absent(values()).runtime or {}),
+        "runtime": "none",
+    }
 
 
 def test_daemon_keeps_from_containers_what_the_driver_leaves_out() -> None:

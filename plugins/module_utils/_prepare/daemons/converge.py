@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import json
 import os
-from contextlib import nullcontext
 from typing import Any, Dict, List, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
@@ -47,8 +46,10 @@ def carry_out(
     if wanted is None and not ledger.known and not ledger.notes:
         if not check:
             ledger.clear()
-        return {**as_result([], []), "warnings": []}
-    with nullcontext() if check else ledger.locked():
+        return {**as_result([], []), "warnings": ledger.unclaimed()}
+    if check:
+        return ledger.steady(lambda: _DaemonRun(daemon, files, wanted, ledger, runner).outcome(check))
+    with ledger.locked():
         return _DaemonRun(daemon, files, wanted, ledger, runner).outcome(check)
 
 
@@ -154,7 +155,8 @@ class _DaemonRun:
         if action == "stop":
             self.service.stop()
         enabling = bool(self._enabling())
-        if enabling and self.wanted is None:
+        if self.wanted is None:
+            # Also without a link: a run that was killed may have made its directory only.
             self._enable()
         self.ledger.apply(self.changes)
         if enabling and self.wanted is not None:

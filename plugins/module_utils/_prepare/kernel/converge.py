@@ -64,6 +64,7 @@ _NOTES = {
         )
     ),
 }
+_CACHES = ("images",)
 
 
 def carry_out(files: Files, intent: KernelIntent, check: bool, runner: Runner = run) -> Dict[str, Any]:
@@ -73,9 +74,9 @@ def carry_out(files: Files, intent: KernelIntent, check: bool, runner: Runner = 
 
     :raises HostError: something wanted does not exist or is forbidden (nothing was changed), or a tool failed.
     """
-    ledger = Ledger(files, intent.concern, _NOTES)
+    ledger = Ledger(files, intent.concern, _NOTES, _CACHES)
     if check:
-        return _KernelRun(files, intent, runner, ledger).result()
+        return ledger.steady(lambda: _KernelRun(files, intent, runner, ledger).result())
     with ledger.locked():
         return _KernelRun(files, intent, runner, ledger).act()
 

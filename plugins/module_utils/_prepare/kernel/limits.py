@@ -50,7 +50,7 @@ def wanted(ledger: Ledger, path: str, limit: Optional[str]) -> List[File]:
     theirs = ledger.original_text(path) or ""
     if theirs and not theirs.endswith("\n"):
         theirs += "\n"
-    return [File(path, theirs + _HEADING + _LINES.format(limit))]
+    return [File(path, theirs + _HEADING + _LINES.format(limit), lines=True)]
 
 
 def _recognise_block(ledger: Ledger, path: str) -> None:

@@ -72,9 +72,10 @@ class KernelIntent:
         lines = options + [f"blacklist {module}" for module in sorted(self.blacklist)]
         wanted = []
         if self.modules:
-            wanted.append(File(self.load_path, _HEADING + "".join(f"{module}\n" for module in self.modules)))
+            text = _HEADING + "".join(f"{module}\n" for module in self.modules)
+            wanted.append(File(self.load_path, text, lines=True))
         if lines:
-            wanted.append(File(self.modprobe_path, _HEADING + "".join(line + "\n" for line in lines)))
+            wanted.append(File(self.modprobe_path, _HEADING + "".join(line + "\n" for line in lines), lines=True))
         return wanted
 
 

@@ -14,7 +14,7 @@ import os
 from typing import Iterable, Iterator, List, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored, is_temporary
 
 
 @contextlib.contextmanager
@@ -37,6 +37,42 @@ def exclusive(files: Files, directory: str) -> Iterator[None]:
             # Not only by closing it: a child process may have inherited the descriptor.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def shared(files: Files, directory: str) -> Iterator[bool]:
+    """Wait until no run holds the lock, and keep others from taking it; false without the directory, which stays so.
+
+    :raises HostError: the directory cannot be locked.
+    """
+    full = files.full(directory)
+    try:
+        descriptor = _share(full)
+    except OSError as error:
+        raise HostError(f"{directory}: {error.strerror}") from error
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+
+def _share(full: str) -> Optional[int]:
+    while True:
+        try:
+            descriptor = os.open(full, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            # The run that held it may have removed the directory, or another one made a new one.
+            if _is_at(descriptor, full):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
 
 
 def _acquire(full: str) -> int:
@@ -86,15 +122,18 @@ class Originals:
         top = self._files.full(self.directory)
         return [os.path.join(directory, name) for directory, _below, names in os.walk(top) for name in names]
 
-    def drop_others(self, paths: Iterable[str]) -> None:
-        """Remove all but the originals of ``paths``, and directories that are then empty.
+    def paths(self) -> List[str]:
+        """Files that have an original."""
+        top = self._files.full(self.directory)
+        return [full[len(top) :] for full in self.saved() if not is_temporary(full)]
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Remove the originals of ``paths``, what was half-written, and directories that are then empty.
 
         :raises HostError: one cannot be removed.
         """
-        kept = {self._files.full(self.place(path)) for path in paths}
-        for full in self.saved():
-            if full not in kept:
-                _unlink(full)
+        for full in [*filter(is_temporary, self.saved()), *(self._files.full(self.place(path)) for path in paths)]:
+            _unlink(full)
         for directory, _below, _names in os.walk(self._files.full(self.directory), topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(directory)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
@@ -227,7 +228,7 @@ class LinkTransaction:
 
         def put_back(entry: FileChange) -> None:
             now = ledger.files.stored(entry.path)
-            ledger.apply([FileChange(entry.path, now, entry.before, keep=entry.path in known)])
+            ledger.apply([replace(entry, before=now, after=entry.before, keep=entry.path in known)])
 
         if checkpoint:
             with contextlib.suppress(HostError):

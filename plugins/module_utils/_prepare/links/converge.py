@@ -100,7 +100,7 @@ def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) ->
     unconfirmed = files.live and "checkpoint" in ledger.notes
     plan = None
     if check or not unconfirmed:
-        plan = links_plan.build(_node(ledger, wanted, runner), wanted.links, wanted.unmanaged)
+        plan = ledger.steady(lambda: links_plan.build(_node(ledger, wanted, runner), wanted.links, wanted.unmanaged))
         todo = plan.changes or plan.pending or plan.files or plan.remembered != ledger.notes.get("links", {})
         if check or not todo:
             if not check:

@@ -149,7 +149,7 @@ def _files(
         (vf_guids.UNIT_PATH, vf_guids.unit_text(scripted)),
     ):
         if text is not None:
-            wanted.append(File(path, text))
+            wanted.append(File(path, text, lines=path in (keyfile.SYSCTL_PATH, keyfile.UDEV_PATH)))
     plan.files = node.ledger.compare(wanted)
     plan.warnings += node.ledger.warnings
     return owned

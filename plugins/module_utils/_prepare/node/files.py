@@ -9,10 +9,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from dataclasses import dataclass
-from typing import List, Optional
+from typing import Dict, List, Optional, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, UnreadableError
 
@@ -20,7 +21,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 # with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
 # CRI-O does, in its drop-in directory.
 _TEMPORARY = ".{}.zerocopy-rdma.tmp"
-_LABEL = "security.selinux"
+_ENDING = _TEMPORARY.rpartition("}")[2]
+_ACL = "system.posix_acl_access"
+# The kernel's own, of the content that is replaced.
+_OF_CONTENT = ("security.ima", "security.evm")
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,11 @@ class Stored:
     mode: int
     uid: int
     gid: int
+
+
+def is_temporary(path: str) -> bool:
+    """Whether it is a file that a killed run left half-written."""
+    return os.path.basename(path).startswith(".") and path.endswith(_ENDING)
 
 
 class Files:
@@ -70,7 +79,11 @@ class Files:
             followed += 1
             if followed > 40:
                 raise HostError(f"{path}: too many levels of symbolic links")
-            target = os.readlink(here)
+            try:
+                target = os.readlink(here)
+            except OSError as error:
+                # It was replaced meanwhile, for example, or the disk does not give it.
+                raise UnreadableError(f"{path}: {error.strerror}") from error
             if target.startswith("/"):
                 done = []
             parts.extend(target.split("/")[::-1])
@@ -137,7 +150,8 @@ class Files:
     def write(self, path: str, stored: Stored) -> None:
         """Replace or create the file in one step that survives a crash at any moment.
 
-        :raises HostError: the system refuses; the old file is then untouched.
+        :raises HostError: the system refuses. The old file is then untouched, unless only the last step failed: the
+            sync of its directory.
         """
         self.refuse_masked(path)
         full = self.full(path)
@@ -145,11 +159,15 @@ class Files:
         temporary = os.path.join(directory, _TEMPORARY.format(name))
         try:
             os.makedirs(directory, mode=0o755, exist_ok=True)
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            # Whatever is there: writing into a FIFO, for example, would wait for a reader.
+            self.discard_temporary(path)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as handle:
                 handle.write(stored.content)
                 _own(handle.fileno(), stored)
-                _keep_label(full, handle.fileno())
+                _keep_attributes(full, handle.fileno())
+                # Last: the change of the owner takes bits away, and an access control list has some of the others.
+                os.fchmod(handle.fileno(), stored.mode)
                 handle.flush()
                 os.fsync(handle.fileno())
             os.rename(temporary, full)
@@ -157,6 +175,11 @@ class Files:
         except OSError as error:
             self.discard_temporary(path)
             raise HostError(f"{path}: {error.strerror}") from error
+
+    def is_half_written(self, path: str) -> bool:
+        """Whether a run was killed while it wrote ``path``."""
+        directory, name = os.path.split(self.full(path))
+        return os.path.lexists(os.path.join(directory, _TEMPORARY.format(name)))
 
     def discard_temporary(self, path: str) -> None:
         """Remove what a run that was killed while it wrote ``path`` left behind."""
@@ -188,20 +211,57 @@ class Files:
 
 
 def _own(descriptor: int, stored: Stored) -> None:
-    os.fchmod(descriptor, stored.mode)
     if os.geteuid() == 0:
         os.fchown(descriptor, stored.uid, stored.gid)
 
 
-def _keep_label(full: str, descriptor: int) -> None:
-    """A replaced file keeps its SELinux label; a new one gets that of its directory from the kernel."""
-    with contextlib.suppress(OSError):
-        os.setxattr(descriptor, _LABEL, os.getxattr(full, _LABEL))
+def _attributes(file: Union[str, int]) -> Dict[str, bytes]:
+    """Extended attributes, with the access control list and the SELinux label; none where there can be none."""
+    found: Dict[str, bytes] = {}
+    try:
+        names = os.listxattr(file)
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        return found
+    for name in names:
+        if name not in _OF_CONTENT:
+            # One that vanishes meanwhile, or that this user may not read.
+            with contextlib.suppress(OSError):
+                found[name] = os.getxattr(file, name)
+    return found
+
+
+def _keep_attributes(full: str, descriptor: int) -> None:
+    """A replaced file keeps its attributes; a new one has what the kernel gives it for its directory.
+
+    :raises OSError: an access control list cannot be kept. Others, such as labels, the system's policy may refuse.
+    """
+    try:
+        old = _attributes(full)
+    except FileNotFoundError:
+        return
+    new = _attributes(descriptor)
+    for name in {*old, *new}:
+        if old.get(name) == new.get(name):
+            continue
+        try:
+            if name in old:
+                os.setxattr(descriptor, name, old[name])
+            else:
+                os.removexattr(descriptor, name)
+        except OSError:
+            if name == _ACL:
+                raise
 
 
 def _sync_directory(directory: str) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        # File systems that do not sync directories, such as some of FUSE and of networks.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(descriptor)

@@ -12,7 +12,6 @@ before the first write until a restart has succeeded, the previous files (``pend
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any, Dict, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
@@ -20,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import NOTES, fingerprint
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.notes import CACHES, NOTES, fingerprint
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import (
     RuntimeOutcome,
     RuntimeRequest,
@@ -35,20 +34,31 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
 
     :raises HostError: it cannot be done; nothing is changed then, or the changes are rolled back.
     """
-    ledger = Ledger(files, CONCERN, NOTES)
+    ledger = Ledger(files, CONCERN, NOTES, CACHES)
     if not request.parts and not ledger.notes and not ledger.known:
         if not request.check:
             ledger.clear()
-        return RuntimeOutcome(facts={"restarted": False, "restart_pending": False})
+        return RuntimeOutcome(facts={"restarted": False, "restart_pending": False}, warnings=ledger.unclaimed())
+    if not request.parts:
+        from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.revert import revert
+
+        return revert(request, files, ledger)
     layout = detect(files, request.runtime)
     outcome = _settled(request, files, layout, ledger)
     if outcome is None:
         # Modules sent to a node are compiled there in each call, so modules that only changes need are imported here.
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.run import RuntimeRun
 
-        with nullcontext() if request.check else ledger.locked():
-            # Another run may have changed the ledger while this one waited for the lock.
-            outcome = RuntimeRun(request, files, layout, Ledger(files, CONCERN, NOTES)).outcome()
+        def run() -> RuntimeOutcome:
+            return RuntimeRun(request, files, layout, ledger).outcome()
+
+        if request.check:
+            outcome = ledger.steady(run)
+        else:
+            with ledger.locked():
+                outcome = run()
+    elif not request.check:
+        ledger.clear()
     outcome.facts.update(_running(request, files))
     return outcome
 
@@ -56,7 +66,7 @@ def converge(request: RuntimeRequest, files: Files) -> RuntimeOutcome:
 def _settled(request: RuntimeRequest, files: Files, layout: RuntimeLayout, ledger: Ledger) -> Optional[RuntimeOutcome]:
     """The outcome without running anything, if nothing has changed since the last run."""
     last = ledger.notes.get("seen")
-    if not last or not request.parts or "pending" in ledger.notes or last["unit"] != layout.unit:
+    if not last or "pending" in ledger.notes or last["unit"] != layout.unit:
         return None
     if ledger.notes.get("parts", {}) != request.parts:
         return None

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, NONE
 
 ARGUMENTS: Dict[str, Dict[str, Any]] = {
     "name": {"type": "str"},
     "archive": {"type": "path"},
     "ids": {"type": "dict"},
-    "runtime": {"type": "str", "choices": CHOICES, "default": "auto"},
+    "runtime": {"type": "str", "choices": [*CHOICES, NONE], "default": "auto"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
 }
 REQUIRED_IF = [("state", "present", ("name", "ids"))]

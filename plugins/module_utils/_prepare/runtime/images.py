@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import platform
 import time
-from contextlib import nullcontext
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import by_name, text
@@ -111,15 +110,29 @@ def _absent(request: ImageRequest, files: Files) -> Dict[str, Any]:
     """Remove what earlier calls imported and nobody has renamed or replaced since."""
     ledger = Ledger(files, CONCERN, _NOTES)
     if not ledger.notes:
-        return {**as_result([], []), "warnings": []}
-    socket = layout_of(files, request.runtime).socket
-    with nullcontext() if request.check else ledger.locked():
-        changes, warnings = _ours(socket, ledger.notes.get("images", {}))
         if not request.check:
-            for change in changes:
-                cri.remove_image(socket, change.name)
-            ledger.notes.clear()
-            ledger.save()
+            ledger.clear()
+        return {**as_result([], []), "warnings": []}
+    if request.check:
+        return ledger.steady(lambda: _removed(request, files, ledger))
+    with ledger.locked():
+        return _removed(request, files, ledger)
+
+
+def _removed(request: ImageRequest, files: Files, ledger: Ledger) -> Dict[str, Any]:
+    imported = ledger.notes.get("images", {})
+    try:
+        socket = layout_of(files, request.runtime).socket
+        changes, warnings = _ours(socket, imported)
+    except HostError as error:
+        # The node is given back all the same: with a runtime that is gone, its images are of no use to anybody.
+        changes, socket = [], ""
+        warnings = [f"{name} is not removed: {error}" for name in sorted(imported)]
+    if not request.check:
+        for change in changes:
+            cri.remove_image(socket, change.name)
+        ledger.notes.clear()
+        ledger.save()
     return {**as_result(changes, []), "warnings": warnings}
 
 

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.docu
     record,
     text,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import UnreadableError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 _anything = record({}, {})
@@ -49,7 +50,7 @@ NOTES = {
         {"arguments": listed(text)},
     ),
 }
-
+CACHES = ("seen",)
 
 # Increased when a new version of this collection plans differently.
 _PLANNER = 2
@@ -62,8 +63,12 @@ def fingerprint(files: Files, paths: Sequence[str], globs: Sequence[str], binary
         found.update(_globbed(files, pattern))
     made = hashlib.sha256(str(_PLANNER).encode())
     for path in sorted(found):
-        stored = files.stored(path)
-        content = b"" if stored is None else hashlib.sha256(stored.content).digest()
+        try:
+            stored = files.stored(path)
+            content = b"" if stored is None else hashlib.sha256(stored.content).digest()
+        except UnreadableError:
+            # A FIFO, for example, which systemd passes over as well; where it matters, planning refuses it.
+            content = b"unreadable"
         made.update(path.encode("utf-8", "surrogateescape") + b"\0" + content + b"\0")
     if binary and files.live:
         try:

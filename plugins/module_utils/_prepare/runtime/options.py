@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts, as_result
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import checked
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, NONE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import memlock
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import of_nri
 
@@ -48,7 +48,7 @@ class RuntimeOutcome:
 
 
 ARGUMENTS: Dict[str, Dict[str, Any]] = {
-    "runtime": {"type": "str", "choices": CHOICES, "default": "auto"},
+    "runtime": {"type": "str", "choices": [*CHOICES, NONE], "default": "auto"},
     "request_timeout": {"type": "str", "default": "30s"},
     "registration_timeout": {"type": "str", "default": "30s"},
     "validator": {"type": "str", "choices": ["auto", "true", "false"], "default": "auto"},
@@ -66,6 +66,8 @@ def request(params: Dict[str, Any], check: bool) -> RuntimeRequest:
 
     :raises HostError: a timeout is not a duration, or a limit not a number of bytes.
     """
+    if params["runtime"] == NONE and params["state"] == "present":
+        raise HostError("runtime: none is for state absent, which then restores files and restarts nothing")
     return RuntimeRequest(
         parts=_parts(params) if params["state"] == "present" else {},
         runtime=params["runtime"],

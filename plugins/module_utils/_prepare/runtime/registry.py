@@ -33,8 +33,9 @@ _ALL: Sequence[ContainerRuntime] = (
     Crio(),
 )
 RUNTIMES: Dict[str, ContainerRuntime] = {runtime.name: runtime for runtime in _ALL}
-# Values of the option ``runtime``.
+# Values of the option ``runtime``; ``NONE`` only where the node's files are restored.
 CHOICES = ["auto", *RUNTIMES]
+NONE = "none"
 
 
 def of(layout: RuntimeLayout) -> ContainerRuntime:
@@ -67,13 +68,41 @@ def _unit_installed(files: Files, unit: str) -> bool:
     return any(files.exists(posixpath.join(directory, unit)) for directory in _UNIT_DIRECTORIES)
 
 
+# Of Docker, which has no NRI. containerd runs below it, and pods are not its own.
+_DOCKER = ("cri-docker.service", "cri-dockerd.service")
+_ENABLED = ("multi-user.target.wants", "sockets.target.wants")
+
+
+def _docker(files: Files) -> bool:
+    """Whether cri-dockerd runs the pods of this node, or will."""
+    if files.live:
+        return bool(units.processes(Tree(files.root), _DOCKER))
+    names = [unit for service in _DOCKER for unit in (service, service.replace(".service", ".socket"))]
+    wanted = [name for directory in _ENABLED for name in files.names(f"/etc/systemd/system/{directory}")]
+    return not set(names).isdisjoint(wanted)
+
+
+def present(files: Files, name: str) -> bool:
+    """Whether the node has the runtime, or traces of it."""
+    runtime = RUNTIMES[name]
+    unit = any(_unit_installed(files, unit) for unit in runtime.units)
+    return unit or any(files.exists(trace) for trace in runtime.traces)
+
+
 def _installed(files: Files) -> List[str]:
-    found = []
+    return [name for name in RUNTIMES if present(files, name)]
+
+
+def owner(paths: Sequence[str]) -> Optional[str]:
+    """The runtime that has files of these paths; ``None`` where none of its usual places is among them, or several."""
+    found = set()
     for name, runtime in RUNTIMES.items():
-        unit = any(_unit_installed(files, unit) for unit in runtime.units)
-        if unit or any(files.exists(trace) for trace in runtime.traces):
-            found.append(name)
-    return found
+        layout = runtime.layout(runtime.units[0])
+        places = [f"{place}/" for place in (layout.dropins, layout.specs)]
+        places += [f"/etc/systemd/system/{unit}.d/" for unit in runtime.units]
+        if any(path == layout.main or path.startswith(tuple(places)) for path in paths):
+            found.add(name)
+    return found.pop() if len(found) == 1 else None
 
 
 def detect(files: Files, requested: str) -> RuntimeLayout:
@@ -85,7 +114,14 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
     """
     every = [unit for runtime in RUNTIMES.values() for unit in runtime.units]
     up = units.processes(Tree(files.root), every) if files.live else {}
+    if requested == NONE:
+        raise HostError("runtime (role: rdma_runtime_flavour) is none")
     if requested == "auto":
+        if _docker(files):
+            raise HostError(
+                "runtime: cri-dockerd runs the pods of this node, and Docker has no NRI: let the kubelet use a runtime"
+                " that has it, set runtime (role: rdma_runtime_flavour) if it does, or set rdma_runtime_flavour: none"
+            )
         running = [name for name, runtime in RUNTIMES.items() if not up.keys().isdisjoint(runtime.units)]
         found = running or _installed(files)
         if not running:

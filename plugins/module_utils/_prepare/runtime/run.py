@@ -58,15 +58,15 @@ class RuntimeRun:
         self._service.layout = self._layout
         self._binary = self._find_binary() if files.live else ""
         self._parts = request.parts
+        self._failed = False
 
     def outcome(self) -> RuntimeOutcome:
-        if self._files.live and not self._request.check:
-            self._finish_recovery()
+        self.finish_recovery()
         plan = self._plan()
         changes = self._ledger.compare(plan.wanted)
         outcome = RuntimeOutcome(
             [change.change for change in changes if change.before != change.after],
-            [_redacted(change.texts) for change in changes if change.before != change.after],
+            [redacted(change.texts) for change in changes if change.before != change.after],
             warnings=[*self._ledger.warnings, *plan.warnings],
         )
         for part in self._parts:
@@ -94,8 +94,10 @@ class RuntimeRun:
             self._remember(plan)
         return outcome
 
-    def _finish_recovery(self) -> None:
+    def finish_recovery(self) -> None:
         """Complete a killed recovery, which leaves containerd without its CRI until its next normal start."""
+        if not self._files.live or self._request.check:
+            return
         if records.undo(self._files, self._layout, self._execute):
             # Whether it starts is checked afterwards.
             self._execute(["systemctl", "restart", self._layout.unit], timeout=300)
@@ -140,6 +142,7 @@ class RuntimeRun:
 
     def _restart_needed(self, plan: RuntimePlan, changes: List[FileChange]) -> bool:
         state = self._service.state()
+        self._failed = state.failed
         if not state.wanted:
             return False
         if plan.differs or any(_read_at_start_only(change.path) for change in changes):
@@ -231,7 +234,13 @@ class RuntimeRun:
             if self._layout.generated and self._plan().differs:
                 raise HostError(f"{self._layout.unit} was restarted but did not apply its template")
         except HostError as error:
-            raise HostError(f"{error}. {self._roll_back(plan)}") from error
+            if self._parts or not self._failed:
+                raise HostError(f"{error}. {self._roll_back(plan)}") from error
+            # Without our changes it is as broken as it was with them.
+            outcome.facts["restarted"] = False
+            outcome.warnings.append(f"{error}. It had failed before as well; its files are restored")
+            self._ledger.notes.pop("pending", None)
+            return
         self._ledger.notes.pop("pending", None)
         self._ledger.save()
         missing = self._service.await_plugins(plan.effective, before, _RECONNECT_SECONDS) if before else 0
@@ -286,7 +295,8 @@ class RuntimeRun:
             self._ledger.notes.clear()
 
 
-def _redacted(texts: Texts) -> Texts:
+def redacted(texts: Texts) -> Texts:
+    """What ``--diff`` shows of a file, without credentials."""
     before, after = (None if side is None else redact.text(side) for side in (texts.before, texts.after))
     return Texts(texts.path, before, after)
 

@@ -30,7 +30,7 @@ class RuntimeLayout:
 
     ``runtime`` is its name. ``main`` is the file it reads first, which k3s and RKE2 generate at every start
     (``generated``). Our files go to ``dropins``, base specifications to ``specs``. ``ctr`` is the command for
-    containerd's API, empty for other runtimes.
+    containerd's API, empty for other runtimes. ``placed``: root and state are on the daemon's command line.
     """
 
     runtime: str
@@ -42,6 +42,7 @@ class RuntimeLayout:
     binaries: Tuple[str, ...]
     ctr: Tuple[str, ...] = ("ctr",)
     generated: bool = False
+    placed: bool = False
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,12 @@ def same(value: Any, other: Any) -> bool:
     return value == other if first is None else first == nanoseconds(other)
 
 
+def enough(value: Any, wanted: Any) -> bool:
+    """Whether a setting can stay: a timeout also if it is longer."""
+    have, least = nanoseconds(value), nanoseconds(wanted)
+    return same(value, wanted) or (have is not None and least is not None and have > least)
+
+
 def nri_keys(options: Dict[str, Any], effective: Effective) -> List[ConfigKey]:
     """Keys that are missing for NRI and CDI.
 
@@ -106,7 +112,7 @@ def nri_keys(options: Dict[str, Any], effective: Effective) -> List[ConfigKey]:
     return [
         ConfigKey("nri", name, path, value)
         for name, path, value in wanted
-        if not same(effective.get(name, path), value)
+        if not enough(effective.get(name, path), value)
     ]
 
 

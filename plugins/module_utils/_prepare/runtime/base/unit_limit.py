@@ -73,11 +73,23 @@ def _settings(files: Files, name: str, key: str) -> List[_Setting]:
 
 
 def _lines(files: Files, path: str) -> List[str]:
+    """Lines without comments; one that ends with a backslash goes on in the next (systemd.syntax(7))."""
     try:
-        return (files.text(path) or "").splitlines()
+        text = files.text(path) or ""
     except UnreadableError:
         # A directory, for example, which systemd passes over.
         return []
+    lines, begun = [], ""
+    for raw in text.split("\n"):
+        line = raw.strip()
+        if line.startswith(("#", ";")):
+            continue
+        if line.endswith("\\"):
+            begun += line[:-1] + " "
+            continue
+        lines.append(begun + line)
+        begun = ""
+    return [*lines, begun]
 
 
 def _bytes(text: str) -> Optional[int]:

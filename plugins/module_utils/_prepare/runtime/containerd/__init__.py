@@ -7,8 +7,8 @@
 """containerd, also that of k3s and RKE2.
 
 Files in reading order: ``runtime`` (its answers), ``plan`` (its files; loaded only where they may differ), ``chain``
-(the files that it reads), ``place`` (which file gets a key), ``dump`` (what containerd makes of them), ``oci_spec``
-(base specifications).
+(the files that it reads), ``template`` (what k3s and RKE2 will render), ``place`` (which file gets a key), ``dump``
+(what containerd makes of them), ``oci_spec`` (base specifications).
 
 May import ``base``, ``toml``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``.
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
@@ -51,10 +51,10 @@ class Chain:
         return int(self.sources[0].document.data["version"]) if self.sources else 0
 
 
-def read(files: Files, main: str, own: OurFiles, installed: bool = False) -> Chain:
+def read(files: Files, main: str, own: OurFiles, installed: bool = False, main_text: Optional[str] = None) -> Chain:
     """Follow ``imports`` from the main file as containerd does, breadth first.
 
-    ``installed``: with our own edits and drop-ins, as they are.
+    ``installed``: with our own edits and drop-ins, as they are. ``main_text`` stands for the main file's text.
 
     :raises UnreadableError: a file is not a regular one, or may not be read.
     :raises HostError: a file cannot be read as TOML, is missing, or has a version that is too old.
@@ -69,7 +69,7 @@ def read(files: Files, main: str, own: OurFiles, installed: bool = False) -> Cha
         if path in seen or (path in own and runtime_own.named(path) and not installed):
             continue
         seen.append(path)
-        text = files.text(path)
+        text = files.text(path) if path != main or main_text is None else main_text
         if text is None:
             if path == main:
                 break

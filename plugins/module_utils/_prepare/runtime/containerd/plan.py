@@ -34,7 +34,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
     OurFiles,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import chain as runtime_chain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec, place
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec, place, template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.chain import Chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.dump import (
     LAST_READ,
@@ -48,10 +48,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.tom
     with_keys,
 )
 
-_BASE = '{{ template "base" . }}\n'
 # Content of files that we created, without our edits.
-_MADE = [_BASE, *(f"version = {number}\n" for number in runtime_chain.VERSIONS)]
-_TEMPLATES = {2: "config.toml.tmpl", 3: "config-v3.toml.tmpl"}
+_MADE = [template.BASE, *(f"version = {number}\n" for number in runtime_chain.VERSIONS)]
 
 
 def make(installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
@@ -65,6 +63,8 @@ def make(installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
     chain = _read(files, layout, own, dump)
     if layout.generated and not chain.sources:
         raise HostError(f"{layout.main} does not exist: start {layout.unit} once, so that it writes its configuration")
+    if layout.generated and parts:
+        chain = _rendered(files, layout, own, chain, dump)
     layout = _with_dropins(chain, layout)
     merged = Effective(runtime_chain.merged(chain), complete=False)
     before = _refusable(layout, lambda: dump.staged(chain, layout.main, {})) if dump else merged
@@ -100,8 +100,7 @@ def _with_generated(files: Files, layout: RuntimeLayout, own: OurFiles) -> OurFi
     """k3s and RKE2 copy our lines from their template into the main file."""
     if not layout.generated:
         return own
-    directory = posixpath.dirname(layout.main)
-    paths = [f"{directory}/{name}" for name in _TEMPLATES.values()]
+    paths = [template.path_of(layout, version) for version in template.NAMES]
     path = next((path for path in paths if path in own), None)
     texts = [own[path]] if path else map(files.text, paths)
     return {**own, layout.main: "\n".join(text or "" for text in texts)}
@@ -117,6 +116,27 @@ def _read(files: Files, layout: RuntimeLayout, own: OurFiles, dump: Optional[Con
         if dump:
             _refusable(layout, lambda: dump.now(layout.main))
         raise
+
+
+def _rendered(files: Files, layout: RuntimeLayout, own: OurFiles, chain: Chain, dump: Optional[ConfigDump]) -> Chain:
+    """The chain as the next start renders its main file.
+
+    :raises HostError: the node would not work with that.
+    """
+    now = chain.version
+    newer = now > 2 or (
+        dump is not None
+        and files.exists(template.path_of(layout, 3))
+        and _refusable(layout, lambda: dump.now(layout.main)).version > 2
+    )
+    coming = template.next_version(files, layout, min(now, 3), newer)
+    path = template.path_of(layout, coming)
+    text = files.text(path)
+    text = None if text is None else runtime_own.cleaned(text, path, own)
+    template.judge(text, path, layout, now, coming)
+    if text is None or not template.literal(text):
+        return chain
+    return runtime_chain.read(files, layout.main, own, main_text=text)
 
 
 def _refusable(layout: RuntimeLayout, ask: Callable[[], Effective]) -> Effective:
@@ -208,20 +228,20 @@ def _template(
     Keys that cannot go into a drop-in go into the template, if its user's part has the table or the base lacks it.
     """
     directory = posixpath.dirname(layout.main)
-    path = f"{directory}/{_TEMPLATES[min(chain.version, 3)]}"
-    plan.files += [f"{directory}/{name}" for name in _TEMPLATES.values()]
+    path = template.path_of(layout, chain.version)
+    plan.files += [template.path_of(layout, version) for version in template.NAMES]
     candidates = placed.homeless if layout.dropins != directory else keys
     texts = {} if candidates is keys else dict(placed.texts)
     current = files.text(path)
-    template = _BASE if current is None else runtime_own.cleaned(current, path, own)
-    known = TomlDocument(edit.masked(template), path).tables
+    text = template.BASE if current is None else runtime_own.cleaned(current, path, own)
+    known = TomlDocument(edit.masked(text), path).tables
     moved = [key for key in candidates if key.section == "nri" or key.full(chain.version)[:-1] in known]
     left = [key for key in candidates if key not in moved]
     _explain(layout, left, plan)
     seen = dict(texts)
     if moved:
         pairs = [(key.full(chain.version), key.value) for key in moved]
-        texts[path] = edit.set_keys(template, path, pairs)
+        texts[path] = edit.set_keys(text, path, pairs)
         seen[layout.main] = edit.set_keys(chain.sources[0].text, layout.main, pairs)
     return texts, seen, [key for key in keys if key not in left]
 

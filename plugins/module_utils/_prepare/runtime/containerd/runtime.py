@@ -42,8 +42,14 @@ class Containerd(ContainerRuntime):
         )
 
     def configured(self, layout: RuntimeLayout, arguments: Sequence[str]) -> RuntimeLayout:
-        found = given(arguments, {"config": "main", "c": "main", "address": "socket", "a": "socket"})
-        return replace(layout, main=found.get("main") or layout.main, socket=found.get("socket") or layout.socket)
+        names = {"config": "main", "c": "main", "address": "socket", "a": "socket", "root": "root", "state": "state"}
+        found = given(arguments, names)
+        return replace(
+            layout,
+            main=found.get("main") or layout.main,
+            socket=found.get("socket") or layout.socket,
+            placed=bool(found.get("root") and found.get("state")),
+        )
 
     def plan(self, installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
         from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import plan

@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
     NRI,
     Effective,
     RuntimePlan,
+    enough,
     same,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.ownership import (
@@ -135,8 +136,8 @@ def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, 
             raise HostError("validator: NRI's default validator is not supported with CRI-O: use 'auto' or 'false'")
         wanted["nri"] = [
             ((*_NRI, "enable_nri"), True),
-            ((*_NRI, "nri_plugin_registration_timeout"), parts["nri"]["registration_timeout"]),
-            ((*_NRI, "nri_plugin_request_timeout"), parts["nri"]["request_timeout"]),
+            *_timeout("nri_plugin_registration_timeout", parts["nri"]["registration_timeout"], before),
+            *_timeout("nri_plugin_request_timeout", parts["nri"]["request_timeout"], before),
         ]
     if "memlock" in parts:
         limit, have = int(parts["memlock"]["limit"]), lookup(before, _ULIMITS, [])
@@ -146,6 +147,13 @@ def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, 
             kept = [entry for entry in have if not entry.startswith(_MEMLOCK)]
             wanted["memlock"] = [(_ULIMITS, [*kept, f"{_MEMLOCK}{value}:{value}"])]
     return wanted
+
+
+def _timeout(name: str, least: str, before: Dict[str, Any]) -> List[Tuple[Path, Any]]:
+    """The setting, unless there is a longer one."""
+    key = (*_NRI, name)
+    have = lookup(before, key)
+    return [(key, least)] if same(have, least) or not enough(have, least) else []
 
 
 def _memlock(limits: Sequence[str]) -> int:

@@ -121,7 +121,7 @@ def _killed_at(node: Path, wanted: Sequence[File], moment: int, monkeypatch: pyt
         return step
 
     with monkeypatch.context() as patch:
-        for name in ("rename", "unlink", "rmdir", "open", "fsync"):
+        for name in ("rename", "unlink", "mkdir", "rmdir", "open", "fsync"):
             patch.setattr(os, name, counted(getattr(os, name)))
         try:
             ledger = Ledger(Files(str(node)), "test")
@@ -145,6 +145,59 @@ def test_a_file_that_cannot_be_written_leaves_all_as_they_were(node: Path) -> No
         run(node, wanted)
         before = tree(node)
     assert not (node / "var/lib/zerocopy-rdma").exists()
+
+
+def _syncing(error: int, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system on which the sync of this directory, and of no file, fails."""
+
+    def fsync(descriptor: int) -> None:
+        if os.path.samestat(os.fstat(descriptor), directory.stat()):
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.ENOTSUP])
+def test_a_file_system_that_does_not_sync_directories_will_do(
+    node: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    before = tree(node)
+    _syncing(error, node / "etc", monkeypatch)
+    assert run(node, FIRST) == sorted([THEIRS, OURS, LINKED])
+    run(node, [])
+    assert {path: entry for path, entry in tree(node).items() if not path.startswith("var")} == before
+
+
+def test_a_directory_that_cannot_be_synced_leaves_all_as_they_were(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (node / "var/lib").mkdir(parents=True)
+    before = tree(node)
+    with monkeypatch.context() as patch:
+        _syncing(errno.EIO, node / "etc", patch)
+        with pytest.raises(HostError, match="Input/output error"):
+            run(node, FIRST)
+    assert tree(node) == before
+
+
+def test_no_original_goes_whose_file_cannot_be_put_back(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tree(node)
+    rename = os.rename
+    renamed: List[str] = []
+
+    def once(source: str, target: str) -> None:
+        if target == str(node / "etc/main.toml"):
+            renamed.append(target)
+            if len(renamed) > 1:
+                _refuse()
+        rename(source, target)
+
+    with monkeypatch.context() as patch:
+        _syncing(errno.EIO, node / "etc", patch)
+        patch.setattr(os, "rename", once)
+        with pytest.raises(HostError, match="Input/output error"):
+            run(node, FIRST[:1])
+    assert (node / "etc/main.toml").read_text() == FIRST[0].content
+    run(node, [])
+    assert {path: entry for path, entry in tree(node).items() if not path.startswith("var")} == before
 
 
 @pytest.mark.parametrize("devices", [True, False])
@@ -171,6 +224,30 @@ def test_a_masked_file_is_refused_and_the_null_device_stays(node: Path, devices:
 def _but_ledger(found: Dict[str, Any]) -> Dict[str, Any]:
     """It may go on to accept what the killed run found as one of ours."""
     return {path: entry for path, entry in found.items() if not path.endswith("ledger.json")}
+
+
+def test_a_released_file_whose_run_was_killed_is_forgotten_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its original differs from it, and goes nevertheless."""
+    for moment in range(1, 200):
+        node = tmp_path / str(moment)
+        (node / "etc").mkdir(parents=True)
+        (node / "etc/main.toml").write_text("old = 1\n")
+        run(node, FIRST[:1])
+        released = [File(THEIRS, "ours is out\n", release=True)]
+        killed = _killed_at(node, released, moment, monkeypatch)
+        ledger = Ledger(Files(str(node)), "test")
+        if ledger.known:
+            run(node, released)
+        ledger = Ledger(Files(str(node)), "test")
+        ledger.clear()
+        assert ledger.unclaimed() == []
+        assert (node / "etc/main.toml").read_text() == "ours is out\n"
+        assert not (node / "var/lib/zerocopy-rdma").exists(), moment
+        if not killed:
+            break
+    assert moment > 10
 
 
 def test_a_run_killed_anywhere_is_completed_by_the_next_and_can_be_undone(
@@ -217,7 +294,8 @@ def test_a_run_killed_anywhere_is_completed_by_the_next_and_can_be_undone(
         ("[" * 100_000, "is damaged"),
         ("[]", "is damaged"),
         ("{}", "is damaged"),
-        ('{"format": 9}', "was written by a newer version of this collection"),
+        ('{"format": 9}', "has format 9, which a newer version .* reads formats up to 3: use that version or a later"),
+        ('{"format": 3}', r"is damaged \(it does not have its own digest\)"),
         ('{"format": 0}', "is damaged"),
         ('{"format": "1"}', "is damaged"),
     ],
@@ -227,6 +305,48 @@ def test_a_ledger_that_cannot_be_read_stops_the_run(node: Path, text: str, messa
     (node / "var/lib/zerocopy-rdma/test/ledger.json").write_text(text)
     with pytest.raises(HostError, match=message):
         Ledger(Files(str(node)), "test")
+
+
+def _signed(data: Any) -> str:
+    """The text of a ledger with its digest, as a faulty version would write it."""
+    return json.dumps({**data, "digest": document._digest(data)})
+
+
+def test_a_ledger_that_somebody_edited_is_refused_and_loses_no_original(node: Path) -> None:
+    run(node, FIRST)
+    path = node / "var/lib/zerocopy-rdma/test/ledger.json"
+    path.write_text(path.read_text().replace("/etc/main.toml", "/etc/mian.toml"))
+    before = tree(node)
+    for wanted in (FIRST, SECOND, []):
+        with pytest.raises(HostError, match="does not have its own digest"):
+            run(node, wanted)
+        assert tree(node) == before
+
+
+def test_an_older_ledger_with_a_wrong_path_loses_no_original(node: Path) -> None:
+    run(node, FIRST)
+    path = node / "var/lib/zerocopy-rdma/test/ledger.json"
+    data = json.loads(path.read_text().replace("/etc/main.toml", "/etc/mian.toml"))
+    del data["digest"], data["spent"]
+    path.write_text(json.dumps({**data, "format": 2}))
+    before = tree(node)
+    with pytest.raises(HostError, match=r"/etc/mian\.toml cannot be restored"):
+        run(node, [])
+    assert tree(node) == before
+    original = node / "var/lib/zerocopy-rdma/test/originals/etc/main.toml"
+    # Also when the entry is lost as a whole: what no entry names is kept as long as it is needed.
+    del data["files"]["/etc/mian.toml"]
+    path.write_text(json.dumps({**data, "format": 2}))
+    for _run in range(2):
+        ledger = Ledger(Files(str(node)), "test")
+        with ledger.locked():
+            ledger.apply(ledger.compare([]))
+        assert original.read_text() == "old = 1\n"
+        assert f"originals{THEIRS} is an original that" in "".join(ledger.warnings)
+    (node / "etc/main.toml").write_text(original.read_text())
+    run(node, [])
+    Ledger(Files(str(node)), "test").clear()
+    assert not (node / "var/lib/zerocopy-rdma").exists()
 
 
 def test_a_value_of_another_type_anywhere_is_damage_and_no_traceback(node: Path) -> None:
@@ -246,7 +366,7 @@ def test_a_value_of_another_type_anywhere_is_damage_and_no_traceback(node: Path)
             data = json.loads(json.dumps(good))
             container, key = places(data)[number]
             container[key] = value
-            path.write_text(json.dumps(data))
+            path.write_text(_signed(data))
             # Another format, mode or digest of the right type may be right.
             with contextlib.suppress(HostError):
                 ledger = Ledger(Files(str(node)), "test", {"loaded": document.listed(document.text)})
@@ -254,7 +374,7 @@ def test_a_value_of_another_type_anywhere_is_damage_and_no_traceback(node: Path)
             tried += 1
     assert tried > 100
     data = dict(good, notes={"loaded": "rdma_cm"})
-    path.write_text(json.dumps(data))
+    path.write_text(_signed(data))
     with pytest.raises(HostError, match=r"is damaged \(notes is missing or has the wrong type\)"):
         Ledger(Files(str(node)), "test", {"loaded": document.listed(document.text)})
     path.write_text(json.dumps(good, indent=1, sort_keys=True) + "\n")
@@ -267,6 +387,7 @@ def test_a_ledger_of_format_1_is_read(node: Path) -> None:
     path = node / "var/lib/zerocopy-rdma/test/ledger.json"
     data = json.loads(path.read_text())
     data["format"] = 1
+    del data["digest"], data["spent"]
     for entry in data["files"].values():
         (entry["before"] or {}).pop("digest", None)
     path.write_text(json.dumps(data))
@@ -411,3 +532,135 @@ def test_links_stay_inside_the_root(node: Path) -> None:
     (node / "etc/loop").symlink_to("loop")
     with pytest.raises(HostError, match="too many levels"):
         Files(str(node)).full("/etc/loop")
+
+
+def test_what_is_looked_at_is_never_half_of_another_run(node: Path) -> None:
+    run(node, FIRST)
+    inode = (node / "var/lib/zerocopy-rdma").stat().st_ino
+    reading, answer = multiprocessing.get_context("fork").Pipe(duplex=False)
+
+    def look() -> None:
+        ledger = Ledger(Files(str(node)), "test")
+        answer.send(ledger.steady(lambda: [change.path for change in ledger.compare(SECOND)]))
+
+    ledger = Ledger(Files(str(node)), "test")
+    with ledger.locked():
+        waiting: Any = multiprocessing.get_context("fork").Process(target=look)
+        waiting.start()
+        _await_lock(waiting.pid, inode)
+        ledger.apply(ledger.compare(SECOND))
+    assert reading.poll(30)
+    assert reading.recv() == []
+    waiting.join(30)
+
+
+def test_a_first_run_that_began_meanwhile_is_looked_at_again(node: Path) -> None:
+    ledger = Ledger(Files(str(node)), "test")
+    looks: List[List[str]] = []
+
+    def look() -> List[str]:
+        """Somebody else's file, as it seems, until the other run's ledger is read."""
+        looks.append(list(ledger.known))
+        if len(looks) == 1:
+            run(node, FIRST)
+        if (node / OURS[1:]).exists() and OURS not in ledger.known:
+            raise HostError(f"{OURS} was not written by this module: remove it")
+        return ledger.known
+
+    assert ledger.steady(look) == sorted([THEIRS, OURS, LINKED])
+    assert looks == [[], sorted([THEIRS, OURS, LINKED])]
+
+
+def test_looking_leaves_no_trace(node: Path) -> None:
+    before = tree(node)
+    ledger = Ledger(Files(str(node)), "test")
+    with pytest.raises(HostError, match="no"):
+        ledger.steady(_no)
+    assert ledger.steady(lambda: ledger.compare([])) == []
+    assert tree(node) == before
+
+
+def _no() -> None:
+    raise HostError("no")
+
+
+LINES = [
+    File("/etc/limits.conf", "# ours\n* 1\n", lines=True),
+    File("/etc/theirs.conf", "old\n# ours\n* 1\n", lines=True),
+]
+
+
+def test_lines_that_somebody_appended_stay(node: Path) -> None:
+    (node / "etc/theirs.conf").write_text("old\n")
+    run(node, LINES)
+    for name in ("limits.conf", "theirs.conf"):
+        with (node / "etc" / name).open("a") as handle:
+            handle.write("root 9\n")
+    ledger = Ledger(Files(str(node)), "test")
+    assert ledger.compare(LINES) == []
+    assert ledger.warnings == [
+        f"lines that somebody appended to /etc/{name} are kept" for name in ("limits.conf", "theirs.conf")
+    ]
+    # Also when ours change, and when they go.
+    newer = [File(file.path, (file.content or "").replace("* 1", "* 2"), lines=True) for file in LINES]
+    for _run in range(2):
+        run(node, newer)
+        assert (node / "etc/limits.conf").read_text() == "# ours\n* 2\nroot 9\n"
+    run(node, [])
+    assert (node / "etc/limits.conf").read_text() == "root 9\n"
+    assert (node / "etc/theirs.conf").read_text() == "old\nroot 9\n"
+    assert not (node / "var/lib/zerocopy-rdma").exists()
+
+
+def test_lines_behind_a_killed_runs_are_told_from_it(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both of its texts are ours, and one is how the other begins."""
+    path, first = node / "etc/limits.conf", LINES[:1]
+    run(node, first)
+    longer = [File(first[0].path, (first[0].content or "") + "* 2\n", lines=True)]
+    moment = 0
+    while not path.read_text().endswith("* 2\n"):
+        moment += 1
+        assert _killed_at(node, longer, moment, monkeypatch)
+    with path.open("a") as handle:
+        handle.write("root 9\n")
+    run(node, longer)
+    assert path.read_text() == "# ours\n* 1\n* 2\nroot 9\n"
+
+
+def test_what_is_no_file_of_lines_is_written_whole(node: Path) -> None:
+    run(node, FIRST)
+    (node / OURS[1:]).write_text("one\nappended\n")
+    run(node, FIRST)
+    assert (node / OURS[1:]).read_text() == "one\n"
+
+
+def test_what_somebody_tightened_stays(node: Path) -> None:
+    group = os.getegid()
+    if os.geteuid() == 0:
+        group = 4242
+    run(node, FIRST)
+    for name, mode in (("main.toml", 0o600), ("conf.d/deep/ours.conf", 0o400)):
+        os.chown(node / "etc" / name, -1, group)
+        (node / "etc" / name).chmod(mode)
+    assert run(node, FIRST) == []
+    changed = [File(THEIRS, "new\n"), File(OURS, "two\n", 0o600)]
+    run(node, changed)
+    for name, mode in (("main.toml", 0o600), ("conf.d/deep/ours.conf", 0o400)):
+        status = (node / "etc" / name).stat()
+        assert (status.st_mode & 0o777, status.st_gid) == (mode, group)
+    # What was loosened of ours is no wish.
+    (node / OURS[1:]).chmod(0o666)
+    assert run(node, changed) == [OURS]
+    assert (node / OURS[1:]).stat().st_mode & 0o777 == 0o600
+    run(node, [])
+    status = (node / "etc/main.toml").stat()
+    assert (status.st_mode & 0o777, status.st_gid) == (0o600, group)
+
+
+def test_a_half_written_ledger_is_removed_in_a_steady_state(node: Path) -> None:
+    run(node, FIRST)
+    left = node / "var/lib/zerocopy-rdma/test/.ledger.json.zerocopy-rdma.tmp"
+    left.write_text("{")
+    before = tree(node)
+    Ledger(Files(str(node)), "test").clear()
+    assert tree(node) == {path: entry for path, entry in before.items() if not path.endswith(".tmp")}

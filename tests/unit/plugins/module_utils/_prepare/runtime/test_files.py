@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base import ownership
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.converge import converge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.options import RuntimeOutcome
 
@@ -303,3 +304,57 @@ def test_limits_that_are_none(tmp_path: Path) -> None:
     for value in ("64k", "-1", "8192", " ", "18446744073709551615"):
         with pytest.raises(HostError, match=f"memlock is {value!r}, it must be unlimited or a number of bytes"):
             call(str(tmp_path), memlock=value)
+
+
+def test_two_first_runs_at_once_say_nothing_untrue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run writes our files while this one plans: they are nobody else's to remove."""
+    root = make(tmp_path, NODES["containerd 2"])
+    real = ownership.refuse_foreign
+    began: List[str] = []
+
+    def late(files: Files, *arguments: Any) -> None:
+        if not began:
+            began.append(root)
+            call(root, request_timeout="90s")
+        real(files, *arguments)
+
+    monkeypatch.setattr(ownership, "refuse_foreign", late)
+    assert [change.name for change in call(root, check=True).changes] == [f"/{PLACES['containerd 2'][0]}"]
+
+
+@pytest.mark.parametrize(
+    "unit", ["multi-user.target.wants/cri-docker.service", "sockets.target.wants/cri-docker.socket"]
+)
+def test_cri_dockerd_has_no_nri(tmp_path: Path, unit: str) -> None:
+    root = make(tmp_path, {**NODES["containerd 2"], f"etc/systemd/system/{unit}": ""})
+    before = tree(root)
+    with pytest.raises(HostError, match=r"cri-dockerd runs the pods of this node, and Docker has no NRI"):
+        call(root)
+    assert tree(root) == before
+    # Somebody knows better; and what was changed once can always go.
+    call(root, runtime="containerd")
+    call(root, state="absent")
+    assert tree(root) == before
+
+
+CONTINUED = "[Service]\nLimitMEMLOCK= \\\n# between\n  infinity\nEnvironment=A=1 \\\nLimitMEMLOCK=8M\n"
+
+
+def test_a_limit_on_a_continued_line(tmp_path: Path) -> None:
+    """The first one is a setting, the second one none; without it the unit would get less than it had."""
+    theirs = "etc/systemd/system/containerd.service.d/10-theirs.conf"
+    root = make(tmp_path, {**NODES["containerd 2"], theirs: CONTINUED})
+    call(root, memlock="65536")
+    own = tmp_path / "etc/systemd/system/containerd.service.d/90-zerocopy-rdma-memlock.conf"
+    assert "LimitMEMLOCK=infinity\n" in own.read_text()
+
+
+def test_a_fifo_where_systemd_looks_is_passed_over(tmp_path: Path) -> None:
+    root = make(tmp_path, NODES["containerd 2"])
+    directory = tmp_path / "etc/systemd/system/containerd.service.d"
+    directory.mkdir(parents=True)
+    os.mkfifo(directory / "50-pipe.conf")
+    call(root)
+    assert call(root).changes == []
+    call(root, state="absent")
+    assert [path.name for path in directory.iterdir()] == ["50-pipe.conf"]

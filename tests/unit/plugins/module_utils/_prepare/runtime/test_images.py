@@ -169,3 +169,35 @@ def test_what_the_runtime_makes_of_an_archive_is_looked_at(
     for answer, said in (("known", f"the runtime has {ID} under this name"), ("missing", "the runtime does not know")):
         with pytest.raises(HostError, match=said):
             images.converge(request(identities={"amd64": OTHER}), node("missing", "missing", answer)[0], Tools())
+
+
+def test_a_runtime_that_is_to_be_left_alone_keeps_its_images(
+    node: Callable[..., Tuple[Files, RuntimeLayout]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = images.layout_of
+    files, _layout = node("missing", "missing", "known")
+    images.converge(request(), files, Tools())
+    monkeypatch.setattr(images, "layout_of", real)
+    left = images.converge(ImageRequest("", {}, runtime="none"), files)
+    assert left["warnings"] == [f"{NAME} is not removed: runtime (role: rdma_runtime_flavour) is none"]
+    assert not (tmp_path / "root/var/lib/zerocopy-rdma").exists()
+
+
+def test_a_runtime_that_is_gone_does_not_keep_the_node(
+    node: Callable[..., Tuple[Files, RuntimeLayout]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, _layout = node("missing", "missing", "known")
+    images.converge(request(), files, Tools())
+
+    def gone(files: Files, runtime: str) -> RuntimeLayout:
+        raise HostError("runtime: no container runtime found")
+
+    monkeypatch.setattr(images, "layout_of", gone)
+    for wanted in (ABSENT_CHECKED, ABSENT):
+        assert (tmp_path / "root" / LEDGER).exists()
+        left = images.converge(wanted, files)
+        assert (left["changes"], left["warnings"]) == (
+            [],
+            [f"{NAME} is not removed: runtime: no container runtime found"],
+        )
+    assert not (tmp_path / "root/var/lib/zerocopy-rdma").exists()

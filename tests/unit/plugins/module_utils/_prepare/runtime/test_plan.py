@@ -20,7 +20,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.runtimes import SPEC, Containerd
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.runtimes import (
+    FIXTURES,
+    SPEC,
+    Containerd,
+)
 
 PARTS: Dict[str, Dict[str, Any]] = {
     "nri": {"request_timeout": "90s", "registration_timeout": "30s", "validator": "auto"},
@@ -246,3 +250,17 @@ def test_the_users_own_settings_are_enough(tmp_path: Path) -> None:
     plan = Node(tmp_path, "2.1.9", {"config.toml": text}).make({"nri": PARTS["nri"]}, [])
     assert plan.wanted == []
     assert not plan.differs
+
+
+@pytest.mark.parametrize("version", ["1.7.24", "2.1.9"])
+def test_a_longer_timeout_is_kept(tmp_path: Path, version: str) -> None:
+    text = (FIXTURES / "cases/containerd-timeout-300s.toml").read_text()
+    node = Node(tmp_path, version, {"config.toml": text})
+    plan = node.make({"nri": PARTS["nri"]}, [])
+    nri = {name: plan.effective.get("nri", (f"plugin_{name}_timeout",)) for name in ("request", "registration")}
+    assert nri == {"request": "300s", "registration": "30s"}
+    assert [line for file in plan.wanted for line in (file.content or "").split("\n") if "90s" in line] == []
+    written = node.install(plan)
+    assert not node.make({"nri": PARTS["nri"]}, written).differs
+    back = node.make({}, written)
+    assert [file.content for file in back.wanted if file.path.endswith("/config.toml")] in ([text], [])

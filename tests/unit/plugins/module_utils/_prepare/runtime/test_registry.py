@@ -10,16 +10,16 @@ from pathlib import Path
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, RUNTIMES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, NONE, RUNTIMES
 from ansible_collections.zerocopy.rdma.plugins.modules import container_image
 
 ROLE = Path(__file__).resolve().parents[6] / "roles/rdma_runtime/meta/argument_specs.yml"
 
 
 def test_the_documentation_has_every_runtime() -> None:
-    assert yaml.safe_load(container_image.DOCUMENTATION)["options"]["runtime"]["choices"] == CHOICES
+    assert yaml.safe_load(container_image.DOCUMENTATION)["options"]["runtime"]["choices"] == [*CHOICES, NONE]
     for entry in yaml.safe_load(ROLE.read_text(encoding="utf-8"))["argument_specs"].values():
-        assert entry["options"]["rdma_runtime_flavour"]["choices"] == [*CHOICES, "none"]
+        assert entry["options"]["rdma_runtime_flavour"]["choices"] == [*CHOICES, NONE]
 
 
 def test_facts_know_every_unit() -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
@@ -164,14 +165,29 @@ def test_one_restart_for_all(node: Node) -> None:
     assert notes(node) == {}
 
 
+def resigned(node: Node, change: Callable[[Dict[str, Any]], None]) -> None:
+    """The ledger with another content and its digest, as another version would write it."""
+    path = Path(node.full(f"/var/lib/zerocopy-rdma/{CONCERN}/ledger.json"))
+    data = json.loads(path.read_text())
+    change(data["notes"])
+    path.write_text(json.dumps({**data, "digest": document._digest(data)}))
+
+
 def test_notes_of_another_form_are_refused(node: Node) -> None:
     call(node)
-    ledger = Path(node.full(f"/var/lib/zerocopy-rdma/{CONCERN}/ledger.json"))
-    document = json.loads(ledger.read_text())
-    document["notes"]["seen"]["files"] = "all"
-    ledger.write_text(json.dumps(document))
+    resigned(node, lambda notes: notes.update(parts=["nri"]))
     with pytest.raises(HostError, match=r"ledger\.json is damaged"):
         call(node)
+
+
+def test_another_versions_cache_is_not_seen(node: Node) -> None:
+    call(node)
+    good = notes(node)
+    asked = len(node.containerd.asked)
+    resigned(node, lambda notes: notes["seen"].update(files="all"))
+    assert call(node).changes == []
+    assert len(node.containerd.asked) > asked
+    assert (notes(node), len(node.restarts)) == (good, 1)
 
 
 def test_a_restart_that_was_left_to_a_later_call(node: Node) -> None:

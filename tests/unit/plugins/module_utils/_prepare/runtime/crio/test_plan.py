@@ -134,3 +134,15 @@ def test_files_of_the_environment(
 def test_without_a_place_for_our_files(files: Files, arguments: List[str], told: str) -> None:
     with pytest.raises(HostError, match=re.escape(told)):
         planned(files, *arguments)
+
+
+@pytest.mark.parametrize("name", ["10-theirs.conf", "99-theirs.conf"])
+def test_a_longer_timeout_is_kept(tmp_path: Path, name: str) -> None:
+    """In a file before ours or after it, where a shorter one would be refused."""
+    theirs = tmp_path / "etc/crio/crio.conf.d" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text('[crio.nri]\nnri_plugin_request_timeout = "300s"\n')
+    plan = planned(Files(str(tmp_path)))
+    nri = next(file.content or "" for file in plan.wanted if file.path.endswith("nri.conf"))
+    assert ("request_timeout" in nri, "registration_timeout" in nri) == (False, True)
+    assert plan.effective.get("nri", ("plugin_request_timeout",)) == "300s"

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""``teardown`` of a fleet in which one node's runtime is gone and another one is to be left alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Callable
+
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.test_prepare_runtime import call
+
+# A node with its runtime, one whose runtime is removed, and one with rdma_runtime_flavour none.
+HOSTS = ("h100-02", "v100-02", "a100-01")
+
+
+def _ours(root: Path) -> list[str]:
+    return [str(path) for path in root.rglob("*") if "zerocopy-rdma" in path.name]
+
+
+def test_no_node_stops_the_others_and_none_is_left_as_it_was(root_of: Callable[[str], Path], tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, str]] = {}
+    for name in HOSTS:
+        root = tmp_path / name
+        shutil.copytree(root_of(name), root, symlinks=True)
+        assert call(root).changes != []
+        hosts[name] = {"rdma_discover_root": str(root), "ansible_connection": "local"}
+    hosts["a100-01"]["rdma_runtime_flavour"] = "none"
+    for path in ("usr/bin/containerd", "usr/lib/systemd/system/containerd.service", "etc/containerd/certs.d"):
+        gone = tmp_path / "v100-02" / path
+        shutil.rmtree(gone) if gone.is_dir() else gone.unlink(missing_ok=True)
+    with (tmp_path / "v100-02/etc/containerd/config.toml").open("a") as handle:
+        handle.write("[broken\n")
+    variables = {"rdma_cluster": "none", "rdma_strategy": "none", "ansible_python_interpreter": sys.executable}
+    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
+    run = played(tmp_path, "-i", "hosts.yml", str(PLAYBOOKS / "teardown.yml"))
+    assert run.returncode == 0, run.stdout + run.stderr
+    for name in HOSTS:
+        assert _ours(tmp_path / name) == [], name
+    said = " ".join((run.stdout + run.stderr).split())
+    assert said.count("are restored without asking it, and it is not restarted:") == 2
+    assert "runtime (role: rdma_runtime_flavour) is none" in said
