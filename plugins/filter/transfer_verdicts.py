@@ -12,7 +12,8 @@ author:
 description:
   - Reads the lines that vLLM logs about KV transfers, and its external prefix cache hit rate. The figures are reported
     without a threshold; a hit rate of 0 % despite transfers is a warning.
-  - Reads which network NCCL or RCCL uses, if the log has their lines (C(NCCL_DEBUG=INFO)). TCP is a failure.
+  - Reads which network NCCL or RCCL uses, if the log has their lines (C(NCCL_DEBUG=INFO)). TCP is a failure, and so are
+    connections that fail, and RDMA without GPUDirect.
 positional: hostvars
 options:
   _input:
