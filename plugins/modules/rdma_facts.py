@@ -145,7 +145,8 @@ ansible_facts:
               description:
                 - Current and maximum speed in GT/s per lane (C(speed_gts), C(max_speed_gts)), width in lanes (C(width),
                   C(max_width)) and bandwidth after line coding in Gb/s (C(gbps), C(max_gbps)), and whether the link is
-                  C(degraded), that is, slower or narrower than it could be.
+                  C(degraded), that is, slower or narrower than it could be. The maximum is that of card and slot.
+                - In a virtual machine with an emulated root port, only the current speed and width are known.
               type: dict
             sriov:
               description:

@@ -32,8 +32,9 @@ MOST_CHARACTERS = 16384
 class PcieLink:
     """Link of one PCIe function, from ``current_link_*`` and ``max_link_*`` (Documentation/ABI/testing/sysfs-bus-pci).
 
-    ``gbps`` and ``max_gbps`` are what the link carries after line coding (8b/10b up to 5 GT/s, 128b/130b above).
-    ``degraded`` compares current with maximum; ``None`` when either is unknown, as on a VF.
+    The maximum is what both ends support: the card, and the slot. ``gbps`` and ``max_gbps`` are what the link carries
+    after line coding (8b/10b up to 5 GT/s, 128b/130b above). ``degraded`` compares current with maximum; ``None`` when
+    either is unknown, as on a VF or below an emulated root port.
     """
 
     speed_gts: Optional[float] = None

@@ -79,7 +79,7 @@ def _pcie_degraded(
     max_width: Optional[int] = None,
 ) -> str:
     now, best = f"{speed_gts:g} GT/s x{width}", f"{max_speed_gts:g} GT/s x{max_width}"
-    return f"{subject} has a PCIe link of {now}, the card supports {best}: check slot and riser"
+    return f"{subject} has a PCIe link of {now}, card and slot support {best}: check slot and riser"
 
 
 def _gpu_index(subject: str, nvidia_smi: Optional[int] = None) -> str:

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Facts of published PCIe topologies, against what their files say of the machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
+from ansible_collections.zerocopy.rdma.tests.unit.fleet import topology_tree
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.topology_tree import TopologyTree
+
+CASES = sorted(path.stem for path in topology_tree.CASES.glob("*.yml"))
+
+
+def observed(tree: TopologyTree, **options: Any) -> Facts:
+    return gather.observe(str(tree.root), gather.GatherOptions(**options))
+
+
+def codes(facts: Facts) -> list[tuple[str, str]]:
+    return [(warning.code, warning.subject) for warning in facts.warnings]
+
+
+def hca(facts: Facts, name: str) -> Hca:
+    return next(hca for hca in facts.hcas if hca.name == name)
+
+
+@pytest.fixture(scope="module", name="tree")
+def make_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], TopologyTree]:
+    base = tmp_path_factory.mktemp("topologies")
+    known: dict[str, TopologyTree] = {}
+
+    def tree(name: str) -> TopologyTree:
+        if name not in known:
+            known[name] = topology_tree.write(name, base / name)
+        return known[name]
+
+    return tree
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_paths_are_those_that_the_machine_shows(tree: Callable[[str], TopologyTree], name: str) -> None:
+    described = topology_tree.load(name)
+    facts = observed(tree(name))
+    rows = [" ".join(entry.paths[column] for column in described["columns"]) for entry in facts.affinity]
+    if described["matrix"]:
+        assert rows == described["matrix"]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if "usable" in topology_tree.load(name) and name != "roce-lag"]
+)
+def test_what_workloads_can_use(tree: Callable[[str], TopologyTree], name: str) -> None:
+    facts = observed(tree(name))
+    assert sorted(entry.hca for entry in facts.usable) == sorted(topology_tree.load(name)["usable"])
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if "nearest" in topology_tree.load(name) and name != "roce-lag"]
+)
+def test_what_is_next_to_a_gpu(tree: Callable[[str], TopologyTree], name: str) -> None:
+    facts = observed(tree(name))
+    assert [entry.nearest for entry in facts.affinity] == topology_tree.load(name)["nearest"]
+
+
+@pytest.mark.parametrize("name", ["dgx-spark", "vm-flat"])
+def test_a_link_whose_ends_disagree_is_not_judged(tree: Callable[[str], TopologyTree], name: str) -> None:
+    """The emulated root port of a virtual machine, or a chip that has no slot."""
+    facts = observed(tree(name))
+    assert not {code for code, _subject in codes(facts)} & {"pcie_degraded", "pcie_below_port_rate"}
+    assert {hca.pcie_link.degraded for hca in facts.hcas if hca.pcie_link} == {None}
+
+
+@pytest.mark.parametrize(
+    ("card", "slot", "degraded"),
+    [
+        # Speed, width, maximum of both.
+        ((16.0, 16, 32.0, 16), (16.0, 16, 16.0, 16), False),
+        ((32.0, 4, 32.0, 16), (32.0, 4, 32.0, 4), False),
+        ((16.0, 8, 32.0, 16), (16.0, 8, 16.0, 16), True),
+        ((8.0, 16, 32.0, 16), (8.0, 16, 16.0, 16), True),
+        ((16.0, 16, 32.0, 16), (32.0, 16, 32.0, 16), None),
+    ],
+)
+def test_a_link_is_as_good_as_both_its_ends(
+    tmp_path: Path,
+    card: tuple[float, int, float, int],
+    slot: tuple[float, int, float, int],
+    degraded: bool | None,
+) -> None:
+    names = ("speed", "width", "maxspeed", "maxwidth")
+    nic = {"hca": "0000:13:00.0", "name": "mlx5_0", "ll": "IB", **dict(zip(names, card, strict=True))}
+    port = {"b": "0000:10:01.0", "below": [nic], **dict(zip(names, slot, strict=True))}
+    tree = TopologyTree(tmp_path, {"default": "eno1", "roots": [{"root": "0000:10", "numa": 0, "below": [port]}]})
+    link = hca(observed(tree), "mlx5_0").pcie_link
+    assert link is not None
+    assert link.degraded is degraded
