@@ -153,6 +153,16 @@ ansible_facts:
                 - C(role) (V(pf), V(vf), V(none)), C(total_vfs), C(num_vfs), and C(pf_address) of a VF. C(vf_offset) and
                   C(vf_stride) of a PF determine the PCI addresses of its VFs, also before they are created.
               type: dict
+            subdevice:
+              description:
+                - V(sf) is a sub-function, V(smi) the management interface of one plane of a multi-plane HCA. Both are
+                  part of the HCA at the PCI address C(parent), have no C(pci), and are never usable. V(null) for all
+                  others.
+              type: str
+            parent:
+              description: PCI address of the function that a C(subdevice) is part of.
+              type: str
+              sample: '0000:13:00.0'
             uverbs:
               description: Character device for verbs, with C(name), C(path), C(number) and whether it is C(present).
               type: dict

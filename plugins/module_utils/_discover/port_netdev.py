@@ -43,11 +43,16 @@ def _by_mac(tree: Tree, hca: Hca) -> Optional[str]:
 
 
 def _by_function(tree: Tree, hca: Hca, port: Port) -> Optional[str]:
-    if hca.pci is None:
-        return None
     directory = discover_netdev.CLASS
+    if hca.subdevice == "sf":
+        # Its own are beside it, on its auxiliary device.
+        device = f"{infiniband.CLASS}/{hca.name}/device"
+    elif hca.pci is not None:
+        device = pci.DEVICES + "/" + hca.pci.address
+    else:
+        return None
     matches = []
-    for name in discover_netdev.pci_netdevs(tree, pci.DEVICES + "/" + hca.pci.address):
+    for name in discover_netdev.pci_netdevs(tree, device):
         is_ipoib = tree.number(directory + "/" + name + "/type") == _ARPHRD_INFINIBAND
         same_layer = port.link_layer is None or is_ipoib == (port.link_layer == "InfiniBand")
         index = discover_netdev.port_index(tree, name)

@@ -30,6 +30,8 @@ def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool, nvswitch:
     if hca.software:
         if not allow_software:
             found.append(reason(reasons.SOFTWARE_DEVICE, hca=hca.name, driver=hca.driver))
+    elif hca.subdevice:
+        found.append(reason(reasons.SUBDEVICE, hca=hca.name, kind=hca.subdevice, parent=hca.parent))
     elif hca.pci is None:
         found.append(reason(reasons.PCI_UNKNOWN, hca=hca.name))
     elif hca.driver not in drivers:
@@ -81,7 +83,7 @@ def _in_pod(hca: Hca, port: Port, ipoib: bool) -> List[Reason]:
     """
     if port.netdev is not None:
         return [] if port.netdev.present else [reason(reasons.IN_POD, netdev=port.netdev.name)]
-    if hca.software or not (port.link_layer == "Ethernet" or ipoib):
+    if hca.software or hca.subdevice or not (port.link_layer == "Ethernet" or ipoib):
         return []
     return [reason(reasons.IN_POD)]
 

@@ -175,6 +175,9 @@ class Hca:
     ``driver`` is the PCI driver (``mlx5_core``) or, for ``software`` devices, ``rxe`` or ``siw``. A software device
     reports the PCI function of the NIC below its netdev, through which its traffic goes; ``pci`` is ``None`` when there
     is no single one (bond, bridge, loopback).
+
+    ``subdevice`` says that it is a part of another HCA, at PCI address ``parent``, and has no function of its own:
+    ``sf`` is a sub-function, ``smi`` the management interface of one plane of a multi-plane HCA.
     """
 
     name: str
@@ -187,6 +190,8 @@ class Hca:
     pci: Optional[PciFunction] = None
     pcie_link: Optional[PcieLink] = None
     sriov: Sriov = field(default_factory=Sriov)
+    subdevice: Optional[str] = None
+    parent: Optional[str] = None
     uverbs: Optional[CharDevice] = None
     ucm: Optional[CharDevice] = None
     ports: List[Port] = field(default_factory=list)

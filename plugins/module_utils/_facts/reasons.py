@@ -24,6 +24,7 @@ NVSWITCH_MANAGEMENT = "nvswitch_management"
 PCI_UNKNOWN = "pci_unknown"
 PORT_DOWN = "port_down"
 SOFTWARE_DEVICE = "software_device"
+SUBDEVICE = "subdevice"
 TEAM_PORT = "team_port"
 VF = "vf"
 
@@ -58,6 +59,13 @@ def _port_down(state: Optional[str] = None, physical_state: Optional[str] = None
     return f"port state is {state or 'unknown'}{detail}"
 
 
+_SUBDEVICES = {"sf": "a sub-function", "smi": "the management interface of a plane"}
+
+
+def _subdevice(hca: str, kind: str, parent: Optional[str] = None) -> str:
+    return f"{hca} is {_SUBDEVICES.get(kind, 'a part')} of the HCA at {parent or 'an unknown address'}"
+
+
 def _vf(pf_address: Optional[str] = None) -> str:
     return f"virtual function of {pf_address or 'an unknown PF'}"
 
@@ -74,6 +82,7 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     PCI_UNKNOWN: "the PCI function of {hca} is unknown".format,
     PORT_DOWN: _port_down,
     SOFTWARE_DEVICE: _software_device,
+    SUBDEVICE: _subdevice,
     TEAM_PORT: "{netdev} is a port of team {master}".format,
     VF: _vf,
 }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,36 @@ def test_a_link_is_as_good_as_both_its_ends(
     link = hca(observed(tree), "mlx5_0").pcie_link
     assert link is not None
     assert link.degraded is degraded
+
+
+@pytest.mark.parametrize(
+    ("kind", "node"),
+    [
+        # Up, and down with neither a GID nor, in another namespace, a netdev.
+        ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH", "netdev": "enp19s0f0s0"}),
+        ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH", "netdev": "enp19s0f0s0", "state": "DOWN"}),
+        ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH"}),
+        ("smi", {"ll": "IB"}),
+    ],
+)
+def test_a_part_of_an_hca_is_no_further_one(tmp_path: Path, kind: str, node: dict[str, Any]) -> None:
+    alone = observed(topology_tree.write("bluefield3", tmp_path / "alone"))
+    tree = topology_tree.write("bluefield3", tmp_path / "with")
+    tree.subdevice("0000:13:00.0", "mlx5_2", **node)
+    facts = observed(tree)
+    part = hca(facts, "mlx5_2")
+    assert (part.subdevice, part.parent, part.pci) == (kind, "0000:13:00.0", None)
+    netdev = part.ports[0].netdev
+    assert (netdev.name if netdev else None) == node.get("netdev")
+    assert [reason.code for reason in facts.reasons["mlx5_2", 1]][:1] == ["subdevice"]
+    # Nothing else of the node is different, not even its shape.
+    assert (facts.usable, facts.affinity, facts.signature) == (alone.usable, alone.affinity, alone.signature)
+    assert codes(facts) == codes(alone)
+    assert [entry for entry in facts.hcas if entry is not part] == alone.hcas
+
+
+def test_hcas_without_verbs_are_no_planes(tmp_path: Path) -> None:
+    """The module is not loaded: nothing of it says which is which, or that there is more than one."""
+    tree = topology_tree.write("bluefield3", tmp_path)
+    shutil.rmtree(tmp_path / "sys/class/infiniband_verbs")
+    assert {hca.subdevice for hca in observed(tree).hcas} == {None}

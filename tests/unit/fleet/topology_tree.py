@@ -3,7 +3,7 @@
 
 """A small ``/`` of a node from the description of a published PCIe topology (``tests/unit/fixtures/topologies``).
 
-For machines that ``tests/fleet`` has no model of: any PCI id, any driver, any nesting of bridges. Keys are in its README.
+For machines that ``tests/fleet`` has no model of: any PCI id, driver and nesting of bridges. Its README has the keys.
 """
 
 from __future__ import annotations
