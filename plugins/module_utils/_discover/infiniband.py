@@ -191,7 +191,7 @@ def _mark_planes(found: Sequence[Hca]) -> None:
         if hca.pci and not hca.software:
             by_function.setdefault(hca.pci.address, []).append(hca)
     for address, several in by_function.items():
-        for hca in several if any(one.uverbs for one in several) else ():
+        for hca in several if any(other.uverbs for other in several) else ():
             if hca.uverbs is None:
                 hca.subdevice, hca.parent, hca.pci, hca.pcie_link, hca.sriov = "smi", address, None, None, Sriov()
 

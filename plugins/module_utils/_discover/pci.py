@@ -131,7 +131,8 @@ def link(tree: Tree, address: str) -> Optional[PcieLink]:
         return None
     along = components(tree.resolve(DEVICES + "/" + address) or "")
     port = _link_of(tree, DEVICES + "/" + along[-2]) if len(along) > 1 else PcieLink()
-    if any(one and two and one != two for one, two in ((own.speed_gts, port.speed_gts), (own.width, port.width))):
+    both = ((own.speed_gts, port.speed_gts), (own.width, port.width))
+    if any(here and there and here != there for here, there in both):
         return PcieLink(speed_gts=own.speed_gts, width=own.width)
     if own.max_speed_gts and port.max_speed_gts:
         own.max_speed_gts = min(own.max_speed_gts, port.max_speed_gts)

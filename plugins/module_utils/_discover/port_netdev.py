@@ -125,6 +125,8 @@ def attach(
                 port.netdev = Netdev(name=found[0], source=found[1], present=False)
             elif found:
                 port.netdev = discover_netdev.describe(tree, found[0], found[1], addresses)
+                if port.netdev.bond and hca.pci:
+                    port.netdev.slave = _slave(tree, port.netdev.name, hca.pci.address)
                 known = (interfaces or {}).get(port.netdev.name)
                 port.netdev.max_mtu = known.max_mtu if known else None
                 if known and routing:
@@ -133,6 +135,13 @@ def attach(
             port.roce_v2_gid_index = infiniband.roce_v2_gid_index(port)
         if hca.software:
             _place_software(tree, hca)
+
+
+def _slave(tree: Tree, bond: str, address: str) -> Optional[str]:
+    for name in discover_netdev.lower_netdevs(tree, bond):
+        if pci.components(tree.resolve(discover_netdev.CLASS + "/" + name) or "")[-1:] == [address]:
+            return name
+    return None
 
 
 def _place_software(tree: Tree, hca: Hca) -> None:

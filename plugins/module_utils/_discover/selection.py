@@ -108,6 +108,9 @@ def select(
 ) -> Tuple[List[Usable], List[Excluded]]:
     """Every port of every HCA is in exactly one of the two lists.
 
+    Bonds (RoCE LAG) are usable where a node has nothing else for workloads. Beside others, they are the network of
+    storage or of the node.
+
     ``nvswitch`` names HCAs that manage NVSwitches, ``interfaces`` are those of the running kernel.
     """
     usable, excluded = [], []
@@ -124,7 +127,22 @@ def select(
                 excluded.append(Excluded(hca=hca.name, port=port.number, reasons=against))
             else:
                 usable.append(Usable(hca=hca.name, port=port.number))
-    return usable, excluded
+    if usable or passing(excluded):
+        return usable, excluded
+    return _with_bonds(excluded)
+
+
+def _with_bonds(excluded: Sequence[Excluded]) -> Tuple[List[Usable], List[Excluded]]:
+    usable, left = [], []
+    for entry in excluded:
+        against = [found for found in entry.reasons if found.code != reasons.BOND]
+        if not against:
+            usable.append(Usable(hca=entry.hca, port=entry.port))
+        elif {found.code for found in against} <= reasons.PASSING:
+            left.append(Excluded(hca=entry.hca, port=entry.port, reasons=against))
+        else:
+            left.append(entry)
+    return usable, left
 
 
 def assignable(usable: Sequence[Usable], excluded: Sequence[Excluded]) -> List[str]:

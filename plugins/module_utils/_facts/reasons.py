@@ -23,6 +23,7 @@ IN_POD = findings.IN_POD
 NVSWITCH_MANAGEMENT = "nvswitch_management"
 PCI_UNKNOWN = "pci_unknown"
 PORT_DOWN = "port_down"
+ROCE_LAG = "roce_lag"
 SOFTWARE_DEVICE = "software_device"
 SUBDEVICE = "subdevice"
 TEAM_PORT = "team_port"
@@ -81,6 +82,8 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     NVSWITCH_MANAGEMENT: "{hca} manages the NVSwitches and is reserved for the Fabric Manager".format,
     PCI_UNKNOWN: "the PCI function of {hca} is unknown".format,
     PORT_DOWN: _port_down,
+    # No reason against using it where it is.
+    ROCE_LAG: ("{hca} is a RoCE LAG over the bond {netdev}: pods can share it, but it cannot be moved into one").format,
     SOFTWARE_DEVICE: _software_device,
     SUBDEVICE: _subdevice,
     TEAM_PORT: "{netdev} is a port of team {master}".format,

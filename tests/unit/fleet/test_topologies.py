@@ -54,17 +54,13 @@ def test_paths_are_those_that_the_machine_shows(tree: Callable[[str], TopologyTr
         assert rows == described["matrix"]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in CASES if "usable" in topology_tree.load(name) and name != "roce-lag"]
-)
+@pytest.mark.parametrize("name", [name for name in CASES if "usable" in topology_tree.load(name)])
 def test_what_workloads_can_use(tree: Callable[[str], TopologyTree], name: str) -> None:
     facts = observed(tree(name))
     assert sorted(entry.hca for entry in facts.usable) == sorted(topology_tree.load(name)["usable"])
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in CASES if "nearest" in topology_tree.load(name) and name != "roce-lag"]
-)
+@pytest.mark.parametrize("name", [name for name in CASES if "nearest" in topology_tree.load(name)])
 def test_what_is_next_to_a_gpu(tree: Callable[[str], TopologyTree], name: str) -> None:
     facts = observed(tree(name))
     assert [entry.nearest for entry in facts.affinity] == topology_tree.load(name)["nearest"]
@@ -135,3 +131,25 @@ def test_hcas_without_verbs_are_no_planes(tmp_path: Path) -> None:
     tree = topology_tree.write("bluefield3", tmp_path)
     shutil.rmtree(tmp_path / "sys/class/infiniband_verbs")
     assert {hca.subdevice for hca in observed(tree).hcas} == {None}
+
+
+def test_bonds_are_used_where_there_is_nothing_else(tmp_path: Path) -> None:
+    described = topology_tree.load("roce-lag")
+    facts = observed(TopologyTree(tmp_path / "lag", described))
+    assert facts.lags == [(f"mlx5_bond_{number}", 1) for number in range(8)]
+    netdevs = [entry.ports[0].netdev for entry in facts.hcas]
+    assert [(netdev.name, netdev.slave) for netdev in netdevs if netdev] == [
+        (f"bond{number}", f"eth{2 * number}") for number in range(8)
+    ]
+    assert "no_rdma_device" not in {code for code, _subject in codes(facts)}
+    # One NIC that is no bond is what workloads have, up or down; the bonds are another network then.
+    nic = {"hca": "0000:e0:00.0", "name": "mlx5_8", "ll": "IB"}
+    for state, usable in (("ACTIVE", ["mlx5_8"]), ("DOWN", [])):
+        root = {"root": "0000:e0", "below": [{**nic, "state": state}]}
+        with_nic = {**described, "roots": [*described["roots"], root]}
+        facts = observed(TopologyTree(tmp_path / state, with_nic))
+        assert [entry.hca for entry in facts.usable] == usable
+        assert {reason.code for reason in facts.reasons["mlx5_bond_0", 1]} == {"bond"}
+    # Nor are they, where they carry the default route.
+    facts = observed(TopologyTree(tmp_path / "route", {**described, "default": "bond3"}))
+    assert [entry.hca for entry in facts.excluded] == ["mlx5_bond_3"]

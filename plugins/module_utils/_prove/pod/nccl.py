@@ -163,11 +163,12 @@ def read(log: str) -> Tuple[List[Communicator], str]:
     tried: Dict[Tuple[str, ...], Communicator] = {}
     latest: Dict[Tuple[str, ...], Communicator] = {}
     found: List[Communicator] = []
-    why = ""
+    why = none = ""
     for said in _SAID.finditer(_COLOUR.sub("", log)):
         thread = said.group("host", "process", "thread")
         own = devices.setdefault(thread[:2], set())
-        why = why or said["why"] or said["none"] or ""
+        if not why and not none:
+            why, none = said["why"] or "", said["none"] or ""
         if said["network"]:
             tried.pop(thread, None)
             latest[thread] = Communicator(said["host"], said["network"], own)
@@ -179,10 +180,8 @@ def read(log: str) -> Tuple[List[Communicator], str]:
             # NCCL 2.28 writes "NET/IB : Using" even where it has no device.
             if said["devices"] or said["tried"] in ("IB", _TCP):
                 tried[thread] = Communicator(said["host"], said["tried"] if said["devices"] else _TCP, own)
-    if not why or why.startswith("No device"):
-        why = _of_libibverbs(log) or why
     # Of these, the log does not have what was taken in the end.
-    return [*found, *tried.values()], why
+    return [*found, *tried.values()], why or _of_libibverbs(log) or none
 
 
 def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str]) -> Optional[Check]:

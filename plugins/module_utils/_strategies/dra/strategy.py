@@ -37,6 +37,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driv
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 NAME = "dra"
 _ENABLED = "rdma_driver_enabled"
@@ -50,6 +51,20 @@ def driver(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variabl
         host if host.name in own else replace(host, variables={**host.variables, _ENABLED: False}) for host in hosts
     ]
     return deployment.plan(every, known, drivers_objects.read(cluster.daemon_sets, cluster.labels or None))
+
+
+def bonded(hosts: Sequence[InventoryHost]) -> List[str]:
+    """Hosts of this strategy whose NICs are all bonds: DRANET moves netdevs, and would take the slaves out of them."""
+    found: Dict[str, List[str]] = {}
+    for host in served(NAME, hosts):
+        if host.facts and host.facts.lags:
+            names = ", ".join(name for name, _port in host.facts.lags)
+            found.setdefault(names, []).append(host.name)
+    return [
+        f"{fold(several)}: {variables.STRATEGY} is {NAME}, but all NICs ({names}) are RoCE LAGs over bonds, which "
+        "cannot be moved into pods: set it to shared_device or inject, or none for pods with hostNetwork"
+        for names, several in found.items()
+    ]
 
 
 def claims(
@@ -119,7 +134,7 @@ class Dra(Strategy):
         found = self._driver_plan(of_driver, hosts, known)
         found.unknown = list(dict.fromkeys(of_driver.unknown + of_claims.unknown))
         found.warnings = of_driver.warnings + of_claims.warnings
-        found.problems = of_driver.problems + of_claims.problems
+        found.problems = bonded(hosts) or of_driver.problems + of_claims.problems
         if found.problems:
             found.sets = []
             return found

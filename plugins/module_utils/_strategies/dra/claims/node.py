@@ -112,7 +112,7 @@ def _port(hca: Hca, port: Port, reasons: Sequence[Reason], mtus: Mapping[str, in
 
 
 def _ports(facts: Facts) -> Dict[str, List[NicPort]]:
-    reasons = facts.reasons
+    reasons = facts.unmovable
     mtus = {
         pci.address: port.netdev.mtu
         for hca, pci in facts.placed
