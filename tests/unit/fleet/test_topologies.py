@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors as claims_selectors
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra import claims_plan
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import topology_tree
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.topology_tree import TopologyTree
 
@@ -153,3 +156,70 @@ def test_bonds_are_used_where_there_is_nothing_else(tmp_path: Path) -> None:
     # Nor are they, where they carry the default route.
     facts = observed(TopologyTree(tmp_path / "route", {**described, "default": "bond3"}))
     assert [entry.hca for entry in facts.excluded] == ["mlx5_bond_3"]
+
+
+def test_a_lan_port_is_no_rail(tree: Callable[[str], TopologyTree]) -> None:
+    """A port of 25 Gb/s is as near as those of 400."""
+    facts = observed(tree("epyc-flat"))
+    assert "roceo12409" in {entry.hca for entry in facts.usable}
+    assert [entry.nearest for entry in facts.affinity] == [
+        ["rocep13s0f0"],
+        ["rocep55s0f0"],
+        ["rocep181s0f0"],
+        ["rocep181s0f0"],
+    ]
+    text = "it runs at 25 Gb/s, the NICs next to GPUs at 400"
+    assert topology.other_kind(facts) == {"roceo12409": ("rate", text)}
+
+
+def test_a_claim_gets_no_lan_port(tree: Callable[[str], TopologyTree]) -> None:
+    facts = gather.gather(str(tree("epyc-flat").root))
+    addresses = ["0000:0d:00.0", "0000:37:00.0", "0000:b5:00.0"]
+    for wanted in ({"nics": 1}, {"nics": 1, "gpus": 1}):
+        specs = claims_plan.right(claims_plan.plan({"n1": facts}, claims_plan.template(**wanted)))
+        for request in (request for spec in specs for request in spec["requests"] if request["name"].startswith("nic")):
+            assert claims_selectors.nic_address(addresses) in claims_plan.selectors(request["exactly"])
+    # It can be asked for.
+    lan = claims_plan.plan({"n1": facts}, claims_plan.template(nics=1, nic={"min_rate": 25}))
+    assert "nic matches 4 of 4 NICs on n1" in lan.text
+
+
+def test_what_alignment_is_worth_where_any_pair_has_it(tree: Callable[[str], TopologyTree]) -> None:
+    facts = gather.gather(str(tree("vm-flat").root))
+    for gpus in (1, 8):
+        found = claims_plan.plan({"n1": facts}, claims_plan.template(gpus=gpus, nics=gpus))
+        first = found.text.splitlines()[0]
+        assert first.startswith(
+            "one (group), align=none: counts only; not pcie_root, all GPUs and NICs have one PCIe root"
+        )
+        (spec,) = claims_plan.right(found)
+        assert "constraints" not in spec
+    found = claims_plan.plan({"n1": facts}, claims_plan.template(gpus=1, nics=1, align="pcie_root"))
+    assert "so any pair would do" in found.text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("rates", "layers", "kept"),
+    [
+        ((400, 400, 25), ("Ethernet",) * 3, [0, 1]),
+        ((400, 200, 400), ("Ethernet",) * 3, [0, 2]),
+        ((400, 400, 400), ("InfiniBand", "Ethernet", "InfiniBand"), [0, 2]),
+        ((200, 400, 200), ("InfiniBand", "Ethernet", "InfiniBand"), [1]),
+        ((400, 400), ("Ethernet", "InfiniBand"), [1]),
+        ((None, 400), ("Ethernet", "Ethernet"), [0, 1]),
+    ],
+)
+def test_equally_near_nics_of_one_kind(
+    rates: tuple[float | None, ...], layers: tuple[str, ...], kept: list[int]
+) -> None:
+    ports = [[Port(1, link_layer=layer, rate_gbps=rate)] for rate, layer in zip(rates, layers, strict=True)]
+    places = [PciFunction(f"0000:0{number}:00.0", "15b3", f"102{number}", "020700") for number in range(len(ports))]
+    hcas = {
+        f"mlx5_{number}": Hca(f"mlx5_{number}", pci=places[number], ports=ports[number]) for number in range(len(ports))
+    }
+    assert topology.alike(list(hcas), hcas) == [f"mlx5_{number}" for number in kept]
+    # A slower one of the same model has a bad cable.
+    for place in places:
+        place.device_id = "1021"
+    same_layer = [name for name in hcas if layers[int(name[-1])] == layers[kept[0]]]
+    assert topology.alike(list(hcas), hcas) == same_layer
