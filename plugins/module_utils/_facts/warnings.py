@@ -29,8 +29,10 @@ PCIE_BELOW_PORT_RATE = "pcie_below_port_rate"
 PCIE_DEGRADED = "pcie_degraded"
 PCIE_ERROR = "pcie_error"
 PCIE_FATAL = "pcie_fatal"
+PEERMEM_ERROR = "peermem_error"
 PORT_DOWN = "port_down"
 RATE_BELOW_MAXIMUM = "rate_below_maximum"
+REGISTER_ACCESS = "register_access"
 SLOT_POWER = "slot_power"
 TRANSMIT_TIMEOUT = "transmit_timeout"
 UMAD_MISSING = "umad_missing"
@@ -129,8 +131,10 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     PCIE_DEGRADED: _pcie_degraded,
     PCIE_ERROR: _kernel_log,
     PCIE_FATAL: _kernel_log,
+    PEERMEM_ERROR: _kernel_log,
     PORT_DOWN: _port_down,
     RATE_BELOW_MAXIMUM: _rate_below_maximum,
+    REGISTER_ACCESS: _kernel_log,
     SLOT_POWER: _kernel_log,
     TRANSMIT_TIMEOUT: _kernel_log,
     UMAD_MISSING: (

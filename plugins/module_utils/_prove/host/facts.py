@@ -80,6 +80,16 @@ _WARNINGS = {
     ),
     "command_timeout": ("kernel_log", "fail", "Update the card's firmware, and switch the node off and on."),
     "firmware_reset": ("kernel_log", "warn", "Update the card's firmware if it happens again."),
+    "register_access": (
+        "kernel_log",
+        "warn",
+        "Update the card's firmware: driver or tools ask it for a register that it does not give.",
+    ),
+    "peermem_error": (
+        "kernel_log",
+        "warn",
+        "Update the GPU driver (560 or newer), or use dma-buf instead of nvidia_peermem, if programs fail.",
+    ),
     "slot_power": (
         "kernel_log",
         "warn",
