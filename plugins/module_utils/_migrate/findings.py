@@ -41,15 +41,19 @@ _BY_HAND = {
     "NCCL_IB_HCA": catalogue.NIC_BY_HAND,
     "NVSHMEM_HCA_LIST": catalogue.NIC_BY_HAND,
     "NVSHMEM_HCA_PE_MAPPING": catalogue.NIC_BY_HAND,
+    "NVSHMEM_HCA_PREFIX": catalogue.NIC_BY_HAND,
+    "MOONCAKE_DEVICE": catalogue.NIC_BY_HAND,
     "UCX_NET_DEVICES": catalogue.NIC_BY_HAND,
     "--disaggregation-ib-device": catalogue.NIC_BY_HAND,
     "UCX_TLS": catalogue.TRANSPORT_BY_HAND,
+    "MC_GID_INDEX": catalogue.GID_BY_HAND,
     "NCCL_IB_GID_INDEX": catalogue.GID_BY_HAND,
     "NVSHMEM_IB_GID_INDEX": catalogue.GID_BY_HAND,
     "UCX_IB_GID_INDEX": catalogue.GID_BY_HAND,
     "GLOO_SOCKET_IFNAME": catalogue.INTERFACE_BY_HAND,
     "NCCL_SOCKET_IFNAME": catalogue.INTERFACE_BY_HAND,
     "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": catalogue.INTERFACE_BY_HAND,
+    "TP_SOCKET_IFNAME": catalogue.INTERFACE_BY_HAND,
 }
 # With a NIC of its own, these are what a pod has.
 _NEUTRAL = {

@@ -164,6 +164,11 @@ def test_a_resource_that_is_not_asked_for() -> None:
         ("NCCL_IB_GID_INDEX", "-1", None),
         ("UCX_IB_GID_INDEX", "auto", None),
         ("UCX_IB_GID_INDEX", "3", "gid_by_hand"),
+        ("MC_GID_INDEX", "3", "gid_by_hand"),
+        ("MOONCAKE_DEVICE", "mlx5_0", "nic_by_hand"),
+        ("NVSHMEM_HCA_PREFIX", "mlx5_bond", "nic_by_hand"),
+        ("TP_SOCKET_IFNAME", "eno1", "interface_by_hand"),
+        ("TP_SOCKET_IFNAME", "eth0", None),
         ("NCCL_SOCKET_IFNAME", "eno1", "interface_by_hand"),
         ("GLOO_SOCKET_IFNAME", "eth0", None),
         ("NCCL_DEBUG", "INFO", None),
@@ -191,6 +196,18 @@ def test_what_is_written_by_hand(name: str, value: str, code: str | None) -> Non
 def test_which_variables_are_a_sign_of_rdma(name: str, value: str, uses: bool) -> None:
     container = {"resources": {}, **environment(name, value)["container"]}
     assert bool(audited([pod(container=container)])["workloads"]) is uses
+
+
+def test_tcp_beside_a_resource_of_rdma() -> None:
+    """As another tool injected it (after ome-projects/ome#837)."""
+    given = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0", "NCCL_IB_GID_INDEX": "3", "NCCL_IB_HCA": "=mlx5_0,mlx5_1"}
+    container = {
+        "env": [{"name": name, "value": value} for name, value in given.items()],
+        "resources": {"limits": {"nvidia.com/gpu": "8", "rdma/hca_shared_devices_a": "1"}},
+    }
+    found = only(audited([pod(container=container, hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")]))
+    texts = {finding["text"] for finding in found if finding["code"] == "tcp_by_hand"}
+    assert texts == {"UCX_TLS=tcp", "UCX_NET_DEVICES=eth0"}
 
 
 @pytest.mark.parametrize("between", [" ", "="])
