@@ -15,7 +15,9 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors as claims_selectors
+from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import node
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra import claims_plan
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import topology_tree
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.topology_tree import TopologyTree
@@ -223,3 +225,70 @@ def test_equally_near_nics_of_one_kind(
         place.device_id = "1021"
     same_layer = [name for name in hcas if layers[int(name[-1])] == layers[kept[0]]]
     assert topology.alike(list(hcas), hcas) == same_layer
+
+
+def test_accelerators_of_other_vendors_are_named(tree: Callable[[str], TopologyTree]) -> None:
+    facts = observed(tree("hygon"))
+    (found,) = [warning for warning in facts.warnings if warning.code == "other_gpus"]
+    assert (found.subject, found.fields) == ("0000:37:00.0", {"vendor": "1d94", "count": 8})
+    assert "add the vendor to rdma_discover_gpu_vendors" in found.text
+    facts = observed(tree("hygon"), gpu_vendors=["1d94"])
+    assert (len(facts.gpus), "other_gpus" in {code for code, _subject in codes(facts)}) == (8, False)
+    assert [entry.nearest for entry in facts.affinity if not {"mlx5_2", "mlx5_3"}.isdisjoint(entry.nearest)] == []
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        # Virtio, a BMC, a processor's own display, and one that only shows a desktop.
+        {"id": "1af4:1050", "class": "038000"},
+        {"id": "1a03:2000", "class": "030200"},
+        {"id": "8086:0bd5", "class": "030000"},
+    ],
+)
+def test_displays_are_no_accelerators(tmp_path: Path, card: dict[str, Any]) -> None:
+    port = {"b": "0000:10:01.0", "below": [{"gpu": "0000:11:00.0", "driver": "", **card}]}
+    tree = TopologyTree(tmp_path, {"default": "eno1", "roots": [{"root": "0000:10", "numa": 0, "below": [port]}]})
+    assert codes(observed(tree)) == []
+
+
+def test_drivers_that_nobody_listed_are_named(tree: Callable[[str], TopologyTree], tmp_path: Path) -> None:
+    facts = observed(tree("other-drivers"))
+    assert facts.usable == []
+    (found,) = [warning for warning in facts.warnings if warning.code == "other_drivers"]
+    assert found.fields["drivers"] == ["erdma", "hfi1", "hns3", "ice"]
+    assert found.fields["hcas"] == ["erdma_0", "hfi1_0", "hns_0", "irdma0", "irdma1"]
+    # Beside an HCA for workloads, they are LAN ports.
+    described = topology_tree.load("other-drivers")
+    nic = {"hca": "0000:e1:00.0", "name": "mlx5_0", "ll": "IB"}
+    described["roots"].append({"root": "0000:e0", "below": [{"b": "0000:e0:01.0", "below": [nic]}]})
+    assert "other_drivers" not in {code for code, _subject in codes(observed(TopologyTree(tmp_path, described)))}
+    assert "other_drivers" not in {code for code, _subject in codes(observed(tree("roce-lag")))}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "cmdline", "processor", "heard"),
+    [
+        ("6.8.0-1025-nvidia-64k", "quiet iommu.passthrough=1", {"proc/sys/kernel/arch": "aarch64"}, True),
+        ("5.15.0-60-generic", "iommu.passthrough=1", {"proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x41"}, True),
+        ("6.11.0-8-generic", "iommu.passthrough=1", {"proc/sys/kernel/arch": "aarch64"}, False),
+        ("6.8.0-1025-nvidia-64k", "quiet", {"proc/sys/kernel/arch": "aarch64"}, False),
+        ("6.8.0-60-generic", "iommu.passthrough=1", {"proc/sys/kernel/arch": "x86_64"}, False),
+    ],
+)
+def test_acs_that_keeps_cuda_from_working(
+    root_of: Callable[[str], Path], tmp_path: Path, kernel: str, cmdline: str, processor: dict[str, str], heard: bool
+) -> None:
+    for name, found in (("case-acs", heard), ("v100-01", False)):
+        root = tmp_path / name
+        shutil.copytree(root_of(name), root, symlinks=True)
+        for path, text in {"proc/sys/kernel/osrelease": kernel, "proc/cmdline": cmdline, **processor}.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(f"{text}\n")
+        facts = gather.gather(str(root))
+        said = [entry for entry in facts["warnings"] if entry["code"] == "acs_without_cuda"]
+        assert bool(said) is found
+        checks = [
+            check for check in host_facts.of_node(node(facts)) if check.evidence.get("code") == "acs_without_cuda"
+        ]
+        assert [(check.id, check.verdict) for check in checks] == ([("host.acs", "fail")] if found else [])

@@ -80,8 +80,9 @@ class TopologyTree:
             },
         )
         self._link(self.root / "sys/bus/pci/devices" / address, path)
-        (self.root / "sys/bus/pci/drivers" / driver).mkdir(parents=True, exist_ok=True)
-        self._link(path / "driver", self.root / "sys/bus/pci/drivers" / driver)
+        if driver:
+            (self.root / "sys/bus/pci/drivers" / driver).mkdir(parents=True, exist_ok=True)
+            self._link(path / "driver", self.root / "sys/bus/pci/drivers" / driver)
         if "totalvfs" in node:
             self._write(path, {"sriov_totalvfs": node["totalvfs"], "sriov_numvfs": 0})
         for below in node.get("below", []):

@@ -41,6 +41,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 
 NAME = "dra"
 _ENABLED = "rdma_driver_enabled"
+_NETNS_MODE, _REBOOT = "rdma_kernel_netns_mode", "RebootNode.janitor.dgxc.nvidia.com"
 _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
 
@@ -65,6 +66,22 @@ def bonded(hosts: Sequence[InventoryHost]) -> List[str]:
         "cannot be moved into pods: set it to shared_device or inject, or none for pods with hostNetwork"
         for names, several in found.items()
     ]
+
+
+def nvsentinel(hosts: Sequence[InventoryHost], cluster: ClusterState) -> List[str]:
+    """A warning where NVSentinel takes an HCA that is in a pod for one that has failed, and replaces the node."""
+    exclusive = [
+        host.name
+        for host in served(NAME, hosts)
+        if (host.variables.get(_NETNS_MODE) or (host.facts and host.facts.system.netns_mode)) == "exclusive"
+    ]
+    if _REBOOT not in (cluster.kinds or ()) or not exclusive:
+        return []
+    why = (
+        "in RDMA netns mode exclusive an HCA leaves the node while a pod has it, and NVSentinel, which this cluster has"
+    )
+    right = f"switch off its NIC monitor, or set {_NETNS_MODE} to shared"
+    return [f"{fold(exclusive)}: {why}, reboots or replaces nodes without one: {right}"]
 
 
 def claims(
@@ -121,6 +138,8 @@ class Dra(Strategy):
     # DRANET works in both; in mode shared a pod sees the HCAs of others in sysfs.
     netns_modes: Tuple[str, ...] = ()
     slices = True
+    # NVSentinel's.
+    kinds: Tuple[str, ...] = (_REBOOT,)
     driver, switch = model.DRANET, _ENABLED
     driver_set = ("rdma_driver_set", deployment.PARENT_NAMESPACE)
     claims_set = ("rdma_claims_set", "rdma_claims_parent_namespace")
@@ -133,7 +152,7 @@ class Dra(Strategy):
         of_driver, of_claims = driver(hosts, cluster, known), claims(hosts, cluster, known)
         found = self._driver_plan(of_driver, hosts, known)
         found.unknown = list(dict.fromkeys(of_driver.unknown + of_claims.unknown))
-        found.warnings = of_driver.warnings + of_claims.warnings
+        found.warnings = of_driver.warnings + of_claims.warnings + nvsentinel(hosts, cluster)
         found.problems = bonded(hosts) or of_driver.problems + of_claims.problems
         if found.problems:
             found.sets = []
