@@ -177,7 +177,8 @@ def test_a_lan_port_is_no_rail(tree: Callable[[str], TopologyTree]) -> None:
 def test_a_claim_gets_no_lan_port(tree: Callable[[str], TopologyTree]) -> None:
     facts = gather.gather(str(tree("epyc-flat").root))
     addresses = ["0000:0d:00.0", "0000:37:00.0", "0000:b5:00.0"]
-    for wanted in ({"nics": 1}, {"nics": 1, "gpus": 1}):
+    requests: list[dict[str, Any]] = [{"nics": 1}, {"nics": 1, "gpus": 1}]
+    for wanted in requests:
         specs = claims_plan.right(claims_plan.plan({"n1": facts}, claims_plan.template(**wanted)))
         for request in (request for spec in specs for request in spec["requests"] if request["name"].startswith("nic")):
             assert claims_selectors.nic_address(addresses) in claims_plan.selectors(request["exactly"])
