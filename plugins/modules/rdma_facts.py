@@ -145,13 +145,24 @@ ansible_facts:
               description:
                 - Current and maximum speed in GT/s per lane (C(speed_gts), C(max_speed_gts)), width in lanes (C(width),
                   C(max_width)) and bandwidth after line coding in Gb/s (C(gbps), C(max_gbps)), and whether the link is
-                  C(degraded), that is, slower or narrower than it could be.
+                  C(degraded), that is, slower or narrower than it could be. The maximum is that of card and slot.
+                - In a virtual machine with an emulated root port, only the current speed and width are known.
               type: dict
             sriov:
               description:
                 - C(role) (V(pf), V(vf), V(none)), C(total_vfs), C(num_vfs), and C(pf_address) of a VF. C(vf_offset) and
                   C(vf_stride) of a PF determine the PCI addresses of its VFs, also before they are created.
               type: dict
+            subdevice:
+              description:
+                - V(sf) is a sub-function, V(smi) the management interface of one plane of a multi-plane HCA. Both are
+                  part of the HCA at the PCI address C(parent), have no C(pci), and are never usable. V(null) for all
+                  others.
+              type: str
+            parent:
+              description: PCI address of the function that a C(subdevice) is part of.
+              type: str
+              sample: '0000:13:00.0'
             uverbs:
               description: Character device for verbs, with C(name), C(path), C(number) and whether it is C(present).
               type: dict
@@ -207,9 +218,10 @@ ansible_facts:
                 netdev:
                   description:
                     - The port's network device with C(name), C(source) of this value, C(present), C(state),
-                      C(carrier), C(mac), C(mtu), C(max_mtu), C(master), C(bond), C(addresses), C(routes) without a
-                      gateway (C(to), C(table), C(source)), and C(rules) for what these addresses send (C(source),
-                      C(table)).
+                      C(carrier), C(mac), C(mtu), C(max_mtu), C(master), C(bond), C(slave), C(addresses),
+                      C(routes) without a gateway (C(to), C(table), C(source)), and C(rules) for what these addresses
+                      send (C(source), C(table)).
+                    - C(slave) of a bond is that of its slaves which is on the HCA's own function.
                     - C(routes) and C(rules) are V(null) for recorded nodes.
                     - C(present) is V(false) while a pod holds the network device.
                   type: dict

@@ -29,8 +29,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import sys
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import warnings as discover_warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity, Warn
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.write import plain
 
 # Those that are sections of the facts.
@@ -78,6 +80,15 @@ def _acs(
                     if address not in found:
                         found[address] = discover_pci.acs_redirects(tree, address)
     return found
+
+
+def _without_cuda(tree: Tree, gpus: Sequence[Gpu], kernel: Optional[str]) -> List[Warn]:
+    """ACS above a GPU, where that keeps CUDA from working."""
+    if not discover_system.passthrough_breaks_acs(tree, kernel):
+        return []
+    bridges = dict.fromkeys(address for gpu in gpus for address in gpu.pci.pcie_path[:-1])
+    on = [address for address in bridges if discover_pci.acs_redirects(tree, address)]
+    return [warning(codes.ACS_WITHOUT_CUDA, on[0], kernel=kernel)] if on else []
 
 
 def _netlink(live: bool, sources: Dict[str, str]) -> Optional[discover_nldev.Nldev]:
@@ -147,9 +158,12 @@ def observe(root: str, options: GatherOptions) -> Facts:
 
     displays = [pci for pci in functions if pci.class_id[:2] == "03"]
     seconds = counters.uptime(tree) if "counters" in options.subsets else None
+    others = discover_gpu.others(functions, options.gpu_vendors, options.gpu_classes)
     warnings = discover_warnings.warnings(
-        hcas, gpus, nics, usable, excluded, options.drivers, system, displays, seconds
+        hcas, gpus, nics, usable, excluded, options.drivers, system, displays, seconds, others
     )
+    if "system" in options.subsets:
+        warnings += _without_cuda(tree, gpus, system.kernel)
     if "kernel_log" in options.subsets:
         said = kernel_log.warnings(tree, kernel_log.subjects(hcas, nics, options.drivers))
         if said is not None:

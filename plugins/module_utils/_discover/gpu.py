@@ -13,7 +13,7 @@ Sources: NVIDIA driver README chapter "Using the /proc File System Interface", D
 from __future__ import annotations
 
 import re
-from typing import List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci as discover_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
@@ -62,6 +62,25 @@ def _from_nvidia(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]
 def _from_amdgpu(tree: Tree, address: str) -> Tuple[Optional[str], Optional[str]]:
     directory = discover_pci.DEVICES + "/" + address
     return tree.text(directory + "/product_name"), tree.text(directory + "/unique_id")
+
+
+# Display devices of virtual machines (virtio, QEMU, Cirrus, VMware, Hyper-V) and of BMCs (ASPEED, Matrox).
+_NO_ACCELERATORS = frozenset(("1af4", "1234", "1b36", "1013", "15ad", "1414", "1a03", "102b"))
+
+
+def others(
+    functions: Sequence[PciFunction], vendors: Sequence[str], classes: Sequence[str]
+) -> Dict[str, List[PciFunction]]:
+    """By vendor, accelerators that do not count as GPUs, because their vendor is not one of ``vendors``.
+
+    VGA controllers are displays, and what is integrated into the processor has no port above it.
+    """
+    found: Dict[str, List[PciFunction]] = {}
+    for pci in functions:
+        accelerator = pci.class_id[:4] in classes and pci.class_id[:4] != _VGA and len(pci.pcie_path) > 1
+        if accelerator and pci.vendor_id not in vendors and pci.vendor_id not in _NO_ACCELERATORS:
+            found.setdefault(pci.vendor_id, []).append(pci)
+    return found
 
 
 def gpus(tree: Tree, functions: Sequence[PciFunction], vendors: Sequence[str], classes: Sequence[str]) -> List[Gpu]:

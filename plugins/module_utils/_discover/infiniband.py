@@ -14,13 +14,15 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number, text_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gid, Hca, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import CharDevice, Gid, Hca, Port, Sriov
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 CLASS = "sys/class/infiniband"
 # Where the kernel puts a device without a parent.
 _VIRTUAL = "sys/devices/virtual/"
+# The auxiliary device of a scalable function (Documentation/networking/devlink/devlink-port.rst).
+_SUBFUNCTION = re.compile(r"/\w{1,32}\.sf\.[0-9]{1,9}(?:/|\Z)", re.ASCII)
 
 # IBTA and RoCE counters whose growth means loss, a bad cable or congestion out of control.
 _COUNTERS = (
@@ -182,6 +184,18 @@ def settle(tree: Tree, hca: Hca, address: Optional[str]) -> None:
         hca.sriov = pci.sriov(tree, hca.pci.address)
 
 
+def _mark_planes(found: Sequence[Hca]) -> None:
+    """Planes of a multi-plane HCA are RDMA devices of its function, without verbs (``rdma dev add ... type SMI``)."""
+    by_function: Dict[str, List[Hca]] = {}
+    for hca in found:
+        if hca.pci and not hca.software:
+            by_function.setdefault(hca.pci.address, []).append(hca)
+    for address, several in by_function.items():
+        for hca in several if any(other.uverbs for other in several) else ():
+            if hca.uverbs is None:
+                hca.subdevice, hca.parent, hca.pci, hca.pcie_link, hca.sriov = "smi", address, None, None, Sriov()
+
+
 def hcas(tree: Tree, counters: bool) -> List[Hca]:
     """All RDMA devices with their ports; netdevs and what depends on them are still missing (``port_netdev``)."""
     found = []
@@ -208,8 +222,12 @@ def hcas(tree: Tree, counters: bool) -> List[Hca]:
         )
         if hca.software:
             hca.driver = "rxe" if is_rxe else "siw" if node_type == "RNIC" else None
+        elif any(_SUBFUNCTION.search(path) for path in real):
+            hca.subdevice, hca.parent = "sf", address
+            hca.driver = tree.target_name(f"{pci.DEVICES}/{address}/driver") if address else None
         else:
             settle(tree, hca, address)
             hca.driver = hca.pci.driver if hca.pci else None
         found.append(hca)
+    _mark_planes(found)
     return found

@@ -16,6 +16,8 @@ The texts of faults are format strings of these files of the kernel:
   ``drivers/infiniband/hw/bnxt_re/qplib_rcfw.c`` (timeouts)
 * ``drivers/net/ethernet/pensando/ionic/ionic_dev.c`` (heartbeat of the firmware)
 * ``net/sched/sch_generic.c`` (watchdog; older kernels name only the netdev)
+* ``cmd.c`` also reports what the firmware refuses ("ACCESS_REG(0x805) op_mod(0x1) failed")
+* ``nvidia-peermem.c`` of NVIDIA's driver, whose messages name no device
 * ``drivers/pci/pcie/aer.c`` (older kernels write "Uncorrected"; where the system's firmware handles errors first, only
   ``aer_uncor_severity`` shows that one was not correctable)
 """
@@ -98,8 +100,12 @@ class KernelLog:
 PATH = "/dev/kmsg"
 _MOST_CHARACTERS = 200
 _BOOT = re.compile(r"\bbtime ([0-9]{1,12})\b")
-# What messages about a device start with: the driver and the device's address.
-_DEVICE = re.compile(rf"\S+ ({pci.PATTERN})\b|NETDEV WATCHDOG: (\S+) \(")
+# What messages about a device start with: the driver and the device's address. Of a process, the kernel writes the name
+# in the same place, which anyone can choose: 15 characters, in which a driver's name and an address have no room.
+_DEVICE = re.compile(rf"[A-Za-z][\w-]{{2,31}} ({pci.PATTERN})(?=[: ])|NETDEV WATCHDOG: (\S+) \(", re.ASCII)
+# Those of GPUDirect's module are about no single HCA.
+_PEERMEM = re.compile(r"(?:nvidia[-_]peermem|nv_peer_mem)[: ].*\bERROR\b")
+PEERMEM = "nvidia_peermem"
 _STARTED = (
     r"health (?:recovery succeeded|revovery succeded)|: firmware version: [0-9]|: \S.* found at mem "
     r"|: FW heartbeat restored at "
@@ -117,6 +123,7 @@ _SAID = (
     ),
     (codes.COMMAND_TIMEOUT, r" timeout\. Will cause a leak of a command|: cmdq\[\w+\]=\w+ timedout ", _STARTED),
     (codes.FIRMWARE_RESET, r"[Ff]atal (?:firmware )?reset event", ""),
+    (codes.REGISTER_ACCESS, r"ACCESS_REG\(0x[0-9a-f]+\)(?: op_mod\(0x[0-9a-f]+\))? failed", _STARTED),
     (codes.SLOT_POWER, r"Detected insufficient power on the PCIe slot", ""),
     (codes.HCA_TEMPERATURE, r"High temperature on sensors", ""),
     (codes.MODULE_ERROR, r"Port module event\[error\]: ", r"Port module event: module [0-9]+, Cable plugged"),
@@ -153,17 +160,21 @@ def _listen(log: KernelLog, names: Mapping[str, str]) -> Optional[Dict[Tuple[str
     silent = True
     for at, message in log.messages():
         silent = False
+        if _PEERMEM.match(message):
+            heard = found.setdefault((codes.PEERMEM_ERROR, PEERMEM), _Heard(at))
+            heard.last, heard.count, heard.message = at, heard.count + 1, message
+            continue
         device = _DEVICE.match(message)
         subject = names.get(device.group(1) or device.group(2)) if device else None
         if subject is None:
             continue
         for code, said, over in _SAID:
-            heard = found.get((code, subject))
+            before = found.get((code, subject))
             if re.search(said, message):
                 heard = found.setdefault((code, subject), _Heard(at))
                 heard.last, heard.count, heard.message, heard.over = at, heard.count + 1, message, None
-            elif heard and heard.over is None and over and re.search(over, message):
-                heard.over = at
+            elif before and before.over is None and over and re.search(over, message):
+                before.over = at
     return None if silent else found
 
 

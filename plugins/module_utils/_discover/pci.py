@@ -110,27 +110,38 @@ def _capacity(speed: Optional[float], width: Optional[int]) -> Optional[float]:
     return round(lane_gbps(speed) * width, 1) if speed and width else None
 
 
-def link(tree: Tree, address: str) -> Optional[PcieLink]:
-    """The PCIe link of a function; ``None`` for a function that has none (conventional PCI, integrated endpoint)."""
-    directory = DEVICES + "/" + address
-    speed = _speed(tree, directory + "/current_link_speed")
-    width = _width(tree, directory + "/current_link_width")
-    max_speed = _speed(tree, directory + "/max_link_speed")
-    max_width = _width(tree, directory + "/max_link_width")
-    if not any((speed, width, max_speed, max_width)):
-        return None
-    degraded = None
-    if speed and width and max_speed and max_width:
-        degraded = speed < max_speed or width < max_width
+def _link_of(tree: Tree, directory: str) -> PcieLink:
     return PcieLink(
-        speed_gts=speed,
-        width=width,
-        max_speed_gts=max_speed,
-        max_width=max_width,
-        gbps=_capacity(speed, width),
-        max_gbps=_capacity(max_speed, max_width),
-        degraded=degraded,
+        speed_gts=_speed(tree, directory + "/current_link_speed"),
+        width=_width(tree, directory + "/current_link_width"),
+        max_speed_gts=_speed(tree, directory + "/max_link_speed"),
+        max_width=_width(tree, directory + "/max_link_width"),
     )
+
+
+def link(tree: Tree, address: str) -> Optional[PcieLink]:
+    """The PCIe link of a function; ``None`` for a function that has none (conventional PCI, integrated endpoint).
+
+    The port at its other end has a maximum of its own: a card for PCIe 5.0 in a slot of 4.0 is not degraded. What both
+    ends say of the current link is equal; where it is not, the port is not the one that the card is plugged into, as
+    in a virtual machine, and nothing is known of what the link could be.
+    """
+    own = _link_of(tree, DEVICES + "/" + address)
+    if not any((own.speed_gts, own.width, own.max_speed_gts, own.max_width)):
+        return None
+    along = components(tree.resolve(DEVICES + "/" + address) or "")
+    port = _link_of(tree, DEVICES + "/" + along[-2]) if len(along) > 1 else PcieLink()
+    both = ((own.speed_gts, port.speed_gts), (own.width, port.width))
+    if any(here and there and here != there for here, there in both):
+        return PcieLink(speed_gts=own.speed_gts, width=own.width)
+    if own.max_speed_gts and port.max_speed_gts:
+        own.max_speed_gts = min(own.max_speed_gts, port.max_speed_gts)
+    if own.max_width and port.max_width:
+        own.max_width = min(own.max_width, port.max_width)
+    own.gbps, own.max_gbps = _capacity(own.speed_gts, own.width), _capacity(own.max_speed_gts, own.max_width)
+    if own.speed_gts and own.width and own.max_speed_gts and own.max_width:
+        own.degraded = own.speed_gts < own.max_speed_gts or own.width < own.max_width
+    return own
 
 
 def sriov(tree: Tree, address: str) -> Sriov:

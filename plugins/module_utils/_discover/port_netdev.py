@@ -43,11 +43,16 @@ def _by_mac(tree: Tree, hca: Hca) -> Optional[str]:
 
 
 def _by_function(tree: Tree, hca: Hca, port: Port) -> Optional[str]:
-    if hca.pci is None:
-        return None
     directory = discover_netdev.CLASS
+    if hca.subdevice == "sf":
+        # Its own are beside it, on its auxiliary device.
+        device = f"{infiniband.CLASS}/{hca.name}/device"
+    elif hca.pci is not None:
+        device = pci.DEVICES + "/" + hca.pci.address
+    else:
+        return None
     matches = []
-    for name in discover_netdev.pci_netdevs(tree, pci.DEVICES + "/" + hca.pci.address):
+    for name in discover_netdev.pci_netdevs(tree, device):
         is_ipoib = tree.number(directory + "/" + name + "/type") == _ARPHRD_INFINIBAND
         same_layer = port.link_layer is None or is_ipoib == (port.link_layer == "InfiniBand")
         index = discover_netdev.port_index(tree, name)
@@ -120,6 +125,8 @@ def attach(
                 port.netdev = Netdev(name=found[0], source=found[1], present=False)
             elif found:
                 port.netdev = discover_netdev.describe(tree, found[0], found[1], addresses)
+                if port.netdev.bond and hca.pci:
+                    port.netdev.slave = _slave(tree, port.netdev.name, hca.pci.address)
                 known = (interfaces or {}).get(port.netdev.name)
                 port.netdev.max_mtu = known.max_mtu if known else None
                 if known and routing:
@@ -128,6 +135,13 @@ def attach(
             port.roce_v2_gid_index = infiniband.roce_v2_gid_index(port)
         if hca.software:
             _place_software(tree, hca)
+
+
+def _slave(tree: Tree, bond: str, address: str) -> Optional[str]:
+    for name in discover_netdev.lower_netdevs(tree, bond):
+        if pci.components(tree.resolve(discover_netdev.CLASS + "/" + name) or "")[-1:] == [address]:
+            return name
+    return None
 
 
 def _place_software(tree: Tree, hca: Hca) -> None:

@@ -30,6 +30,8 @@ def _of_device(hca: Hca, drivers: Sequence[str], allow_software: bool, nvswitch:
     if hca.software:
         if not allow_software:
             found.append(reason(reasons.SOFTWARE_DEVICE, hca=hca.name, driver=hca.driver))
+    elif hca.subdevice:
+        found.append(reason(reasons.SUBDEVICE, hca=hca.name, kind=hca.subdevice, parent=hca.parent))
     elif hca.pci is None:
         found.append(reason(reasons.PCI_UNKNOWN, hca=hca.name))
     elif hca.driver not in drivers:
@@ -81,7 +83,7 @@ def _in_pod(hca: Hca, port: Port, ipoib: bool) -> List[Reason]:
     """
     if port.netdev is not None:
         return [] if port.netdev.present else [reason(reasons.IN_POD, netdev=port.netdev.name)]
-    if hca.software or not (port.link_layer == "Ethernet" or ipoib):
+    if hca.software or hca.subdevice or not (port.link_layer == "Ethernet" or ipoib):
         return []
     return [reason(reasons.IN_POD)]
 
@@ -106,6 +108,9 @@ def select(
 ) -> Tuple[List[Usable], List[Excluded]]:
     """Every port of every HCA is in exactly one of the two lists.
 
+    Bonds (RoCE LAG) are usable where a node has nothing else for workloads. Beside others, they are the network of
+    storage or of the node.
+
     ``nvswitch`` names HCAs that manage NVSwitches, ``interfaces`` are those of the running kernel.
     """
     usable, excluded = [], []
@@ -122,7 +127,22 @@ def select(
                 excluded.append(Excluded(hca=hca.name, port=port.number, reasons=against))
             else:
                 usable.append(Usable(hca=hca.name, port=port.number))
-    return usable, excluded
+    if usable or passing(excluded):
+        return usable, excluded
+    return _with_bonds(excluded)
+
+
+def _with_bonds(excluded: Sequence[Excluded]) -> Tuple[List[Usable], List[Excluded]]:
+    usable, left = [], []
+    for entry in excluded:
+        against = [found for found in entry.reasons if found.code != reasons.BOND]
+        if not against:
+            usable.append(Usable(hca=entry.hca, port=entry.port))
+        elif {found.code for found in against} <= reasons.PASSING:
+            left.append(Excluded(hca=entry.hca, port=entry.port, reasons=against))
+        else:
+            left.append(entry)
+    return usable, left
 
 
 def assignable(usable: Sequence[Usable], excluded: Sequence[Excluded]) -> List[str]:

@@ -36,6 +36,8 @@ _RUNTIME_UNITS = ("containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2
 _RUNTIME_COMMANDS = ("containerd", "crio")
 # Memory regions on dma-buf file descriptors exist since Linux 5.12 (ib_uverbs, UVERBS_METHOD_REG_DMABUF_MR).
 _DMABUF_SINCE = (5, 12)
+_ACS_WITH_PASSTHROUGH = (6, 11)
+_PASSTHROUGH = {"iommu.passthrough=1", "iommu.passthrough=on", "iommu.passthrough=y"}
 
 # Of Debian and Ubuntu for both architectures that have RDMA, and of Fedora, RHEL and SUSE.
 _LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64")
@@ -130,6 +132,22 @@ def iommu_mode(tree: Tree, addresses: Sequence[str]) -> Optional[str]:
 def _version(release: Optional[str]) -> Optional[Sequence[int]]:
     parts = (release or "").split(".")[:2]
     return tuple(int(part) for part in parts) if len(parts) == 2 and all(is_number(part) for part in parts) else None
+
+
+def passthrough_breaks_acs(tree: Tree, release: Optional[str]) -> bool:
+    """Whether GPUs below a bridge with ACS get no CUDA context (nodewright-packages, pull request 122).
+
+    That is so on ARM with ``iommu.passthrough=1``, and mended by Linux 6.11.
+    """
+    version = _version(release)
+    if not version or tuple(version) >= _ACS_WITH_PASSTHROUGH:
+        return False
+    if _PASSTHROUGH.isdisjoint((tree.text("proc/cmdline") or "").split()):
+        return False
+    # The kernel tells its architecture since 6.1; only ARM's processors have an implementer.
+    return tree.text("proc/sys/kernel/arch") == "aarch64" or b"CPU implementer" in (
+        tree.head("proc/cpuinfo", 4096) or b""
+    )
 
 
 def gpudirect(tree: Tree, gpus: Sequence[Gpu], release: Optional[str], modules: Dict[str, str]) -> GpuDirect:

@@ -130,6 +130,22 @@ def _of_functions(hcas: Sequence[Hca], nics: Sequence[PciFunction], drivers: Seq
             yield warning(codes.NO_RDMA_DEVICE, nic.address, driver=nic.driver, module=PROVIDERS[nic.driver])
 
 
+def _of_others(
+    usable: Sequence[Usable], excluded: Sequence[Excluded], hcas: Sequence[Hca], others: Mapping[str, List[PciFunction]]
+) -> Iterator[Warn]:
+    """What the options of discover leave out although workloads may want it."""
+    for vendor, functions in others.items():
+        yield warning(codes.OTHER_GPUS, functions[0].address, vendor=vendor, count=len(functions))
+    if usable or any({found.code for found in entry.reasons} <= reasons.PASSING for entry in excluded):
+        # Beside HCAs for workloads, these are LAN ports.
+        return
+    fit = [entry.hca for entry in excluded if {found.code for found in entry.reasons} == {reasons.DRIVER_NOT_ALLOWED}]
+    drivers = sorted({hca.driver for hca in hcas if hca.name in fit and hca.driver})
+    if drivers:
+        names = list(dict.fromkeys(fit))
+        yield warning(codes.OTHER_DRIVERS, names[0], hcas=names, drivers=drivers)
+
+
 def _of_topology(hcas: Sequence[Hca], names: Sequence[str], gpus: Sequence[Gpu], system: System) -> Iterator[Warn]:
     redirecting = sorted(address for address, on in system.acs.items() if on)
     if redirecting:
@@ -156,10 +172,12 @@ def warnings(
     system: System,
     displays: Sequence[PciFunction] = (),
     seconds: Optional[float] = None,
+    others: Optional[Mapping[str, List[PciFunction]]] = None,
 ) -> List[Warn]:
     """All warnings of a node, hardware first.
 
     ``displays`` are all display functions of the node, GPU or not; ``seconds`` is how long the node has been up.
+    ``others`` are by vendor accelerators that do not count as GPUs.
     """
     names = sorted({entry.hca for entry in usable})
     found = list(_of_ports(hcas, usable, excluded))
@@ -168,5 +186,6 @@ def warnings(
     found += _of_devices(hcas, names)
     found += _of_functions(hcas, nics, drivers)
     found += _of_indices(gpus, displays)
+    found += _of_others(usable, excluded, hcas, others or {})
     found += _of_topology(hcas, names, gpus, system)
     return found

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import (
     Excluded,
     GpuAffinity,
@@ -32,8 +33,9 @@ MOST_CHARACTERS = 16384
 class PcieLink:
     """Link of one PCIe function, from ``current_link_*`` and ``max_link_*`` (Documentation/ABI/testing/sysfs-bus-pci).
 
-    ``gbps`` and ``max_gbps`` are what the link carries after line coding (8b/10b up to 5 GT/s, 128b/130b above).
-    ``degraded`` compares current with maximum; ``None`` when either is unknown, as on a VF.
+    The maximum is what both ends support: the card, and the slot. ``gbps`` and ``max_gbps`` are what the link carries
+    after line coding (8b/10b up to 5 GT/s, 128b/130b above). ``degraded`` compares current with maximum; ``None`` when
+    either is unknown, as on a VF or below an emulated root port.
     """
 
     speed_gts: Optional[float] = None
@@ -120,7 +122,8 @@ class Netdev:
     """The network device of a port.
 
     ``present`` is false when the port names a netdev that the host's network namespace does not hold; ``bond`` whether
-    it is itself a bond, ``master`` the bond, team, bridge or VRF it is enslaved to.
+    it is itself a bond, ``slave`` the one of its slaves that is on the HCA's own function, ``master`` the bond, team,
+    bridge or VRF it is enslaved to.
     ``source`` says what named it: ``netlink``, ``gid``, ``parent``, ``mac`` or ``device``. ``routes`` and ``rules`` are
     ``None`` where the kernel was not asked.
     """
@@ -135,6 +138,7 @@ class Netdev:
     max_mtu: Optional[int] = None
     master: Optional[str] = None
     bond: bool = False
+    slave: Optional[str] = None
     addresses: List[str] = field(default_factory=list)
     routes: Optional[List[NetdevRoute]] = None
     rules: Optional[List[NetdevRule]] = None
@@ -174,6 +178,9 @@ class Hca:
     ``driver`` is the PCI driver (``mlx5_core``) or, for ``software`` devices, ``rxe`` or ``siw``. A software device
     reports the PCI function of the NIC below its netdev, through which its traffic goes; ``pci`` is ``None`` when there
     is no single one (bond, bridge, loopback).
+
+    ``subdevice`` says that it is a part of another HCA, at PCI address ``parent``, and has no function of its own:
+    ``sf`` is a sub-function, ``smi`` the management interface of one plane of a multi-plane HCA.
     """
 
     name: str
@@ -186,6 +193,8 @@ class Hca:
     pci: Optional[PciFunction] = None
     pcie_link: Optional[PcieLink] = None
     sriov: Sriov = field(default_factory=Sriov)
+    subdevice: Optional[str] = None
+    parent: Optional[str] = None
     uverbs: Optional[CharDevice] = None
     ucm: Optional[CharDevice] = None
     ports: List[Port] = field(default_factory=list)
@@ -283,6 +292,23 @@ class Facts:
     def reasons(self) -> Dict[Tuple[str, int], List[Reason]]:
         """Why each excluded port is excluded."""
         return {(entry.hca, entry.port): entry.reasons for entry in self.excluded}
+
+    @property
+    def lags(self) -> List[Tuple[str, int]]:
+        """Usable ports whose netdev is a bond (RoCE LAG)."""
+        usable = {(entry.hca, entry.port) for entry in self.usable}
+        every = [(hca, port) for hca in self.hcas for port in hca.ports if port.netdev and port.netdev.bond]
+        return [(hca.name, port.number) for hca, port in every if (hca.name, port.number) in usable]
+
+    @property
+    def unmovable(self) -> Dict[Tuple[str, int], List[Reason]]:
+        """Why a port gets no link of ours and cannot go into a pod, be it excluded or a usable bond."""
+        netdevs = {(hca.name, port.number): port.netdev for hca in self.hcas for port in hca.ports}
+        found = dict(self.reasons)
+        for key in self.lags:
+            netdev = netdevs[key]
+            found[key] = [reasons.reason(reasons.ROCE_LAG, hca=key[0], netdev=netdev.name if netdev else None)]
+        return found
 
     @property
     def placed(self) -> List[Tuple[Hca, PciFunction]]:

@@ -23,7 +23,9 @@ IN_POD = findings.IN_POD
 NVSWITCH_MANAGEMENT = "nvswitch_management"
 PCI_UNKNOWN = "pci_unknown"
 PORT_DOWN = "port_down"
+ROCE_LAG = "roce_lag"
 SOFTWARE_DEVICE = "software_device"
+SUBDEVICE = "subdevice"
 TEAM_PORT = "team_port"
 VF = "vf"
 
@@ -58,6 +60,13 @@ def _port_down(state: Optional[str] = None, physical_state: Optional[str] = None
     return f"port state is {state or 'unknown'}{detail}"
 
 
+_SUBDEVICES = {"sf": "a sub-function", "smi": "the management interface of a plane"}
+
+
+def _subdevice(hca: str, kind: str, parent: Optional[str] = None) -> str:
+    return f"{hca} is {_SUBDEVICES.get(kind, 'a part')} of the HCA at {parent or 'an unknown address'}"
+
+
 def _vf(pf_address: Optional[str] = None) -> str:
     return f"virtual function of {pf_address or 'an unknown PF'}"
 
@@ -73,7 +82,10 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     NVSWITCH_MANAGEMENT: "{hca} manages the NVSwitches and is reserved for the Fabric Manager".format,
     PCI_UNKNOWN: "the PCI function of {hca} is unknown".format,
     PORT_DOWN: _port_down,
+    # No reason against using it where it is.
+    ROCE_LAG: ("{hca} is a RoCE LAG over the bond {netdev}: pods can share it, but it cannot be moved into one").format,
     SOFTWARE_DEVICE: _software_device,
+    SUBDEVICE: _subdevice,
     TEAM_PORT: "{netdev} is a port of team {master}".format,
     VF: _vf,
 }

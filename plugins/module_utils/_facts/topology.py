@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, PciFunction
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, PciFunction
 
 # Nearest first, as the legend of `nvidia-smi topo -m` has them.
 PATH_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
@@ -115,6 +115,68 @@ def assign(distances: Mapping[int, Mapping[str, Distance]]) -> Dict[int, List[st
     return found
 
 
+def _rate(hca: Hca, layer: Optional[str]) -> Optional[float]:
+    """The rate of its fastest port of a link layer; ``None`` where one is unknown."""
+    rates = [port.rate_gbps for port in hca.ports if port.link_layer == layer]
+    return max((rate for rate in rates if rate is not None), default=None) if None not in rates else None
+
+
+def _model(hca: Hca) -> Tuple[str, str]:
+    return (hca.pci.vendor_id, hca.pci.device_id) if hca.pci else ("", "")
+
+
+def alike(names: Sequence[str], hcas: Mapping[str, Hca]) -> List[str]:
+    """Of HCAs that are equally far those of one kind: of the fastest link layer, and of its rate.
+
+    A slower one of the same model is of the same kind: its link trained below its best. What is left out is a LAN port
+    or a storage network beside the rails.
+    """
+    by_layer: Dict[Optional[str], List[str]] = {}
+    for name in names:
+        for layer in dict.fromkeys(port.link_layer for port in hcas[name].ports):
+            by_layer.setdefault(layer, []).append(name)
+    if not by_layer:
+        return list(names)
+
+    def rank(layer: Optional[str]) -> Tuple[float, int, bool]:
+        rates = [_rate(hcas[name], layer) or 0 for name in by_layer[layer]]
+        return max(rates), rates.count(max(rates)), layer == "InfiniBand"
+
+    layer = max(by_layer, key=rank)
+    best = rank(layer)[0]
+    rates = {name: _rate(hcas[name], layer) for name in by_layer[layer]}
+    models = {_model(hcas[name]) for name, rate in rates.items() if rate == best}
+    return [name for name, rate in rates.items() if rate in (None, best) or _model(hcas[name]) in models]
+
+
+def other_kind(facts: Facts) -> Dict[str, Tuple[str, str]]:
+    """HCAs for workloads that are no GPU's, and of another kind than those that are: link layer or rate, and the text.
+
+    Such a one is a port of the LAN or of storage. A virtual function shows the rate of nothing.
+    """
+    hcas = {hca.name: hca for hca in facts.hcas}
+    nearest = dict.fromkeys(name for entry in facts.affinity for name in entry.nearest)
+    # In RDMA netns mode exclusive, an HCA in a pod is missing.
+    near = [hcas[name] for name in nearest if name in hcas]
+    layers = {port.link_layer for hca in near for port in hca.ports}
+    models = {_model(hca) for hca in near}
+    found: Dict[str, Tuple[str, str]] = {}
+    every = dict.fromkeys(name for name, _port in facts.available)
+    for name, hca in ((name, hcas[name]) for name in every if name in hcas):
+        own = {port.link_layer for port in hca.ports}
+        if not near or hca in near or hca.sriov.role == "vf":
+            continue
+        if own.isdisjoint(layers):
+            there, here = (" and ".join(sorted(map(str, each))) for each in (layers, own))
+            found[name] = "layer", f"it is {here}, the NICs next to GPUs are {there}"
+            continue
+        rates = [rate for rate in (_rate(other, layer) for other in near for layer in own & layers) if rate]
+        rate = max((_rate(hca, layer) or 0 for layer in own & layers), default=0)
+        if rates and 0 < rate < min(rates) and _model(hca) not in models:
+            found[name] = "rate", f"it runs at {rate:g} Gb/s, the NICs next to GPUs at {min(rates):g}"
+    return found
+
+
 def affinity(
     gpus: Sequence[Gpu],
     hcas: Sequence[Hca],
@@ -127,18 +189,29 @@ def affinity(
 
     ``numa_distances`` is firmware's table by NUMA node; without it all other nodes are equally far. ``down`` names HCAs
     that only lack a link: a GPU keeps to the link layer of its nearest HCA, up or down, where it can, since a storage
-    NIC on Ethernet does not replace an InfiniBand rail.
+    NIC on Ethernet does not replace an InfiniBand rail. Of equally near ones, those of one kind count (:func:`alike`).
     """
+    by_name = {hca.name: hca for hca in hcas}
     placed = [(hca.name, hca.pci) for hca in hcas if hca.pci]
     placed.sort(key=lambda pair: (pair[1].address, pair[0]))
     layers = {hca.name: {port.link_layer for port in hca.ports} for hca in hcas}
-    distances: Dict[int, Dict[str, Distance]] = {}
-    for gpu in gpus:
-        apart = {name: distance(gpu.pci, pci, numa_nodes, numa_distances or {}) for name, pci in placed}
+    every = {
+        gpu.index: {name: distance(gpu.pci, pci, numa_nodes, numa_distances or {}) for name, pci in placed}
+        for gpu in gpus
+    }
+    kept: Dict[int, List[str]] = {}
+    minor: Set[str] = set()
+    for index, apart in every.items():
         own = _least({name: apart[name] for name in apart if name in assignable or name in down})
-        wanted = set().union(*(layers[name] for name in own))
+        kept[index] = alike(own, by_name)
+        minor.update(own)
+    minor.difference_update(*kept.values())
+    distances: Dict[int, Dict[str, Distance]] = {}
+    for index, apart in every.items():
+        wanted = set().union(*(layers[name] for name in kept[index]))
         able = {name: apart[name] for name in apart if name in assignable}
-        distances[gpu.index] = {name: able[name] for name in able if layers[name] & wanted} or able
+        fit = {name: able[name] for name in able if layers[name] & wanted}
+        distances[index] = {name: fit[name] for name in fit if name not in minor} or fit or able
     nearest = assign(distances)
     return [
         GpuAffinity(

@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 ACS_REDIRECTS = "acs_redirects"
+ACS_WITHOUT_CUDA = "acs_without_cuda"
 COMMAND_TIMEOUT = "command_timeout"
 FIRMWARE_RESET = "firmware_reset"
 GPU_INDEX = "gpu_index"
@@ -25,12 +26,16 @@ NETDEV_CLAIMED_TWICE = "netdev_claimed_twice"
 NO_RDMA_DEVICE = "no_rdma_device"
 NO_SUBNET_MANAGER = "no_subnet_manager"
 NUMA_UNKNOWN = "numa_unknown"
+OTHER_DRIVERS = "other_drivers"
+OTHER_GPUS = "other_gpus"
 PCIE_BELOW_PORT_RATE = "pcie_below_port_rate"
 PCIE_DEGRADED = "pcie_degraded"
 PCIE_ERROR = "pcie_error"
 PCIE_FATAL = "pcie_fatal"
+PEERMEM_ERROR = "peermem_error"
 PORT_DOWN = "port_down"
 RATE_BELOW_MAXIMUM = "rate_below_maximum"
+REGISTER_ACCESS = "register_access"
 SLOT_POWER = "slot_power"
 TRANSMIT_TIMEOUT = "transmit_timeout"
 UMAD_MISSING = "umad_missing"
@@ -79,7 +84,7 @@ def _pcie_degraded(
     max_width: Optional[int] = None,
 ) -> str:
     now, best = f"{speed_gts:g} GT/s x{width}", f"{max_speed_gts:g} GT/s x{max_width}"
-    return f"{subject} has a PCIe link of {now}, the card supports {best}: check slot and riser"
+    return f"{subject} has a PCIe link of {now}, card and slot support {best}: check slot and riser"
 
 
 def _gpu_index(subject: str, nvidia_smi: Optional[int] = None) -> str:
@@ -103,6 +108,21 @@ def _netdev_claimed_twice(subject: str, ports: Sequence[str]) -> str:
     return f"{', '.join(ports)} all claim netdev {subject}: sysfs is inconsistent"
 
 
+def _acs_without_cuda(subject: str, kernel: str) -> str:
+    why = f"ACS is on in {subject} above a GPU, with iommu.passthrough=1 and Linux {kernel}"
+    return f"{why}: on ARM before 6.11, no program gets a CUDA context then"
+
+
+def _other_gpus(subject: str, vendor: str, count: int) -> str:
+    what = f"{counted(count, 'accelerator')} of PCI vendor {vendor}, the first at {subject}"
+    return f"{what}, not counted as GPU: add the vendor to rdma_discover_gpu_vendors if workloads use it"
+
+
+def _other_drivers(subject: str, hcas: Sequence[str], drivers: Sequence[str]) -> str:
+    what = f"no HCA has a driver of rdma_discover_drivers, but {', '.join(hcas)} would be fit for workloads"
+    return f"{what}: add {', '.join(drivers)} if they are for RDMA"
+
+
 def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
     named = ", ".join(bridges[:_NAMED_AT_MOST]) + (", ..." if len(bridges) > _NAMED_AT_MOST else "")
     return f"ACS on {counted(len(bridges), 'bridge')} redirects GPU-NIC traffic to the root complex: {named}"
@@ -110,6 +130,7 @@ def _acs_redirects(subject: str, bridges: Sequence[str]) -> str:
 
 _TEXTS: Dict[str, Callable[..., str]] = {
     ACS_REDIRECTS: _acs_redirects,
+    ACS_WITHOUT_CUDA: _acs_without_cuda,
     COMMAND_TIMEOUT: _kernel_log,
     FIRMWARE_RESET: _kernel_log,
     GPU_INDEX: _gpu_index,
@@ -123,14 +144,18 @@ _TEXTS: Dict[str, Callable[..., str]] = {
     ).format,
     NO_SUBNET_MANAGER: _no_subnet_manager,
     NUMA_UNKNOWN: "firmware reports no NUMA node for {subject} ({address}), so its paths count as SYS".format,
+    OTHER_DRIVERS: _other_drivers,
+    OTHER_GPUS: _other_gpus,
     PCIE_BELOW_PORT_RATE: (
         "{subject} is a {rate_gbps:g} Gb/s port behind a PCIe link that carries {pcie_gbps:g} Gb/s"
     ).format,
     PCIE_DEGRADED: _pcie_degraded,
     PCIE_ERROR: _kernel_log,
     PCIE_FATAL: _kernel_log,
+    PEERMEM_ERROR: _kernel_log,
     PORT_DOWN: _port_down,
     RATE_BELOW_MAXIMUM: _rate_below_maximum,
+    REGISTER_ACCESS: _kernel_log,
     SLOT_POWER: _kernel_log,
     TRANSMIT_TIMEOUT: _kernel_log,
     UMAD_MISSING: (

@@ -108,7 +108,7 @@ def _order(port: Candidate) -> Tuple[bool, Tuple[int, str], int, List[Any]]:
 
 def ports(facts: Facts) -> List[Candidate]:
     """All ports of a node in PCI order, those without a PCI function last."""
-    reasons = facts.reasons
+    reasons = facts.unmovable
     found = [
         _candidate(hca, port, reasons.get((hca.name, port.number), [])) for hca in facts.hcas for port in hca.ports
     ]

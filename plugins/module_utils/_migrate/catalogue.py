@@ -50,6 +50,7 @@ GID_BY_HAND = "gid_by_hand"
 INTERFACE_BY_HAND = "interface_by_hand"
 HOST_ADDRESS = "host_address"
 TRANSPORT_BY_HAND = "transport_by_hand"
+TCP_BY_HAND = "tcp_by_hand"
 
 # Of the cluster:
 NO_DRA = "no_dra"
@@ -220,6 +221,13 @@ _WORKLOAD: Dict[str, FindingText] = {
         "address of the node",
         lambda variable, field: f"{printable(variable)} is {printable(field)}",
         "Without hostNetwork the pod does not listen there: use status.podIP.",
+    ),
+    TCP_BY_HAND: FindingText(
+        CHANGE,
+        "RDMA switched off by hand",
+        _by_hand,
+        "With the setting, NCCL or UCX uses TCP, or no network, although the pod has RDMA. Remove it; rdma-env.sh "
+        "refuses to start with it.",
     ),
     TRANSPORT_BY_HAND: FindingText(
         LOOK,

@@ -41,24 +41,31 @@ _BY_HAND = {
     "NCCL_IB_HCA": catalogue.NIC_BY_HAND,
     "NVSHMEM_HCA_LIST": catalogue.NIC_BY_HAND,
     "NVSHMEM_HCA_PE_MAPPING": catalogue.NIC_BY_HAND,
+    "NVSHMEM_HCA_PREFIX": catalogue.NIC_BY_HAND,
+    "MOONCAKE_DEVICE": catalogue.NIC_BY_HAND,
     "UCX_NET_DEVICES": catalogue.NIC_BY_HAND,
     "--disaggregation-ib-device": catalogue.NIC_BY_HAND,
     "UCX_TLS": catalogue.TRANSPORT_BY_HAND,
+    "MC_GID_INDEX": catalogue.GID_BY_HAND,
     "NCCL_IB_GID_INDEX": catalogue.GID_BY_HAND,
     "NVSHMEM_IB_GID_INDEX": catalogue.GID_BY_HAND,
     "UCX_IB_GID_INDEX": catalogue.GID_BY_HAND,
     "GLOO_SOCKET_IFNAME": catalogue.INTERFACE_BY_HAND,
     "NCCL_SOCKET_IFNAME": catalogue.INTERFACE_BY_HAND,
     "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": catalogue.INTERFACE_BY_HAND,
+    "TP_SOCKET_IFNAME": catalogue.INTERFACE_BY_HAND,
 }
 # With a NIC of its own, these are what a pod has.
 _NEUTRAL = {
-    catalogue.NIC_BY_HAND: ("", "all", "eth0"),
+    catalogue.NIC_BY_HAND: ("", "all"),
     catalogue.GID_BY_HAND: ("", "-1", "auto"),
     catalogue.INTERFACE_BY_HAND: ("", "eth0"),
 }
 # Of UCX: rc, rc_mlx5, dc_x, ud_verbs, ib.
 _RDMA_TRANSPORT = re.compile(r"(?:^|,)\\?(?:rc|dc|ud|ib)(?:_\w+)?(?:,|\Z)")
+_ALL_TRANSPORTS = re.compile(r"\A(?:|\^(?!(?:.*,)?ib(?:,|\Z)).*|(?:.*,)?all(?:,.*)?)\Z", re.DOTALL)
+# Names of interfaces. UCX's of an HCA has its port.
+_INTERFACES = re.compile(r"(?:eth|en[oPpsx]|net|bond|ib|lo)[\w.-]*(?:,(?:eth|en[oPpsx]|net|bond|ib|lo)[\w.-]*)*")
 _INJECTOR = ("devices.noderesource.dev", "devices.nri.io")
 HOST_ADDRESSES = ("status.hostIP", "status.hostIPs")
 
@@ -108,9 +115,23 @@ def injected(pod: PodShape, container: ContainerShape, site: Names) -> bool:
     return found is not None and (has_gpu(container, site) or not found.nearest)
 
 
+def _forces_tcp(name: str, value: str) -> bool:
+    """Whether a variable keeps NCCL or UCX from using RDMA."""
+    if name == "NCCL_IB_DISABLE":
+        # As strtoll reads it.
+        return re.match(r"\s*[+-]?0*[1-9]", value, re.ASCII) is not None
+    if name == "NCCL_NET":
+        return value.lower() == "socket"
+    if name == "UCX_TLS":
+        return not (_RDMA_TRANSPORT.search(value) or _ALL_TRANSPORTS.match(value))
+    return name == "UCX_NET_DEVICES" and _INTERFACES.fullmatch(value) is not None
+
+
 def _by_hand(container: ContainerShape) -> bool:
     """Whether its environment names HCAs, or a transport over them. That of an interface is no sign of RDMA."""
     for name, value in container.environment.items():
+        if _forces_tcp(name, value):
+            continue
         code = _BY_HAND.get(name)
         if code in (catalogue.NIC_BY_HAND, catalogue.GID_BY_HAND) and value not in _NEUTRAL[code]:
             return True
@@ -182,7 +203,7 @@ def _of_container(pod: PodShape, container: ContainerShape, site: Names) -> Iter
     if registers and not container.init and not container.privileged and not may_lock(container):
         yield Finding(catalogue.NO_IPC_LOCK)
     for name, value in sorted(container.environment.items()):
-        code = _BY_HAND.get(name)
+        code = catalogue.TCP_BY_HAND if _forces_tcp(name, value) else _BY_HAND.get(name)
         if code and value not in _NEUTRAL.get(code, ("",)):
             yield Finding(code, {"variable": name, "value": value})
     if pod.host_network:

@@ -3,7 +3,8 @@
 # Sets what NCCL, UCX, NVSHMEM and vLLM have to know about the RDMA devices of this pod, then runs the command:
 #   rdma-env.sh vllm serve ...
 # Which NICs a pod was given is known in the pod only. Variables that are set already are left as they are.
-# Refuses to start if RDMA would not be used, because these libraries would use TCP then and not say so.
+# Refuses to start if RDMA would not be used, because these libraries would use TCP then and not say so; also where
+# variables that are set already make them do so.
 # POSIX shell; needs /proc and /sys, and `sleep` while it waits for a link. Output goes to standard error.
 #
 # ZEROCOPY_RDMA: `required` (default), `optional` (a problem is a warning, nothing is set), or `off`.
@@ -315,6 +316,89 @@ check_memlock() {
     return 1
 }
 
+# Whether an entry of a list means a port. Kinds: `ucx` has device:port, with * and ?; of `nccl` a device without its port
+# is enough, or the start of its name; `exact` is the same without the latter; `name` are devices.
+entry_means() {
+    case $1 in
+    ucx)
+        [ "$2" = all ] && return 0
+        # shellcheck disable=SC2254 # It is a pattern for UCX, too.
+        case $3 in $2) return 0 ;; esac
+        return 1
+        ;;
+    nccl) case ${3%:*} in "${2%%:*}"*) ;; *) return 1 ;; esac ;;
+    *) [ "${3%:*}" = "${2%%:*}" ] || return 1 ;;
+    esac
+    case $2 in *:*) [ "${3##*:}" = "${2##*:}" ] ;; esac
+}
+
+# Whether a list leaves a port to use. A ^ in front leaves what is not in the list.
+leaves_port() {
+    kind=$1 entries=$2 except=''
+    case $entries in '^'*) except=1 entries=${entries#^} ;; esac
+    case $kind$entries in nccl=*) kind=exact entries=${entries#=} ;; esac
+    for port in $ports; do
+        listed='' rest=$entries,
+        while [ -n "$rest" ]; do
+            entry=${rest%%,*} rest=${rest#*,}
+            if [ -n "$entry" ] && entry_means "$kind" "$entry" "$port"; then listed=1; fi
+        done
+        [ "$listed" = "$except" ] || return 0
+    done
+    return 1
+}
+
+# Whether UCX has a transport over RDMA left.
+leaves_transport() {
+    case $1 in
+    '^'*)
+        case ",${1#^}," in
+        *,ib,* | *,all,*) return 1 ;;
+        *,rc,*) case ",${1#^}," in *,ud,*) case ",${1#^}," in *,dc,*) return 1 ;; esac ;; esac ;;
+        esac
+        return 0
+        ;;
+    esac
+    rest=$1,
+    while [ -n "$rest" ]; do
+        entry=${rest%%,*} rest=${rest#*,}
+        case ${entry#\\} in
+        *:aux) ;;
+        all | ib | rc | rc_* | dc | dc_* | ud | ud_* | srd | gga | gga_*) return 0 ;;
+        esac
+    done
+    return 1
+}
+
+# A variable, its value and what it does. Returns only where RDMA is optional.
+switched_off() {
+    refuse "$SWITCHED_OFF" "the pod has $1=$2, $3"
+    return 1
+}
+
+# What the pod has set itself, and excludes RDMA.
+check_given() {
+    # NCCL ignores what is no number.
+    case ${NCCL_IB_DISABLE:-0} in
+    *[!0-9]*) ;;
+    *[1-9]*) switched_off NCCL_IB_DISABLE "$NCCL_IB_DISABLE" "so NCCL uses TCP: remove it" || return ;;
+    esac
+    case ${NCCL_NET:-} in
+    [Ss][Oo][Cc][Kk][Ee][Tt]) switched_off NCCL_NET "$NCCL_NET" "which is TCP: remove it, or set it to IB" || return ;;
+    esac
+    if [ -n "${UCX_TLS:-}" ] && ! leaves_transport "$UCX_TLS"; then
+        switched_off UCX_TLS "$UCX_TLS" "which has no transport over RDMA: add rc and ud, or remove it" || return
+    fi
+    for variable in NCCL_IB_HCA:nccl UCX_NET_DEVICES:ucx NVSHMEM_HCA_LIST:nccl MOONCAKE_DEVICE:name; do
+        how=${variable#*:} variable=${variable%:*}
+        eval "now=\${$variable:-}"
+        # Mooncake also reads JSON.
+        case $variable$now in "$variable" | MOONCAKE_DEVICE*[!A-Za-z0-9_.,-]*) continue ;; esac
+        leaves_port "$how" "$now" && continue
+        switched_off "$variable" "$now" "which leaves none of its ports${ports}: remove it" || return
+    done
+}
+
 # GPUs of this pod as PCI addresses in `gpus`. /proc may show all of the node, /dev only those of the pod.
 find_gpus() {
     gpus=''
@@ -397,7 +481,7 @@ give() {
     eval "now=\${$1:-}"
     # shellcheck disable=SC2154 # The line above sets it.
     if [ -n "$now" ]; then
-        say "$1=$now was set before, and stays"
+        say "$1=$now was set before, and stays$([ "$now" = "$2" ] || echo "; here it would be $2")"
     else
         echo "export $1='$2'"
         say "$1=$2"
@@ -472,7 +556,7 @@ prepare() {
         refuse "$TOO_FEW" "$used of $wanted RDMA devices can be used (ports:${ports})"
         return
     fi
-    check_providers && check_memlock || return
+    check_given && check_providers && check_memlock || return
     printf '%s' "$report" | while IFS= read -r line; do say "$line"; done
     set_variables
 }
@@ -482,6 +566,7 @@ prepare() {
 settings() {
     # Exit status, one for each reason. Shells use 126 and above, sysexits.h 64 to 78.
     BAD_USE=80 NO_DEVICE=81 NO_ACCESS=82 NO_LINK=83 NO_GID=84 TOO_FEW=85 NO_PROVIDER=86 MEMLOCK=87
+    SWITCHED_OFF=88
     root=${ZEROCOPY_RDMA_ROOT:-}
     class=$root/sys/class/infiniband
     mode=${ZEROCOPY_RDMA:-required} family=${ZEROCOPY_RDMA_FAMILY:-4} wait=${ZEROCOPY_RDMA_WAIT:-30}

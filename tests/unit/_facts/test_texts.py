@@ -103,7 +103,7 @@ def test_sentences_of_reasons(code: str, fields: Dict[str, Any], text: str) -> N
         (
             "pcie_degraded",
             {"speed_gts": 8.0, "width": 8, "max_speed_gts": 16.0, "max_width": 16},
-            "S has a PCIe link of 8 GT/s x8, the card supports 16 GT/s x16: check slot and riser",
+            "S has a PCIe link of 8 GT/s x8, card and slot support 16 GT/s x16: check slot and riser",
         ),
         (
             "port_down",

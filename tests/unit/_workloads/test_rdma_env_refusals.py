@@ -182,6 +182,72 @@ def test_the_limit_is_raised_where_the_pod_may(pod: MakePod) -> None:
     assert roce.run().status == (0 if allowed else 87)
 
 
+WITHOUT_RDMA = [
+    ("NCCL_IB_DISABLE", "1"),
+    ("NCCL_NET", "Socket"),
+    ("NCCL_NET", "socket"),
+    ("UCX_TLS", "tcp"),
+    ("UCX_TLS", "tcp,cuda_copy,sm"),
+    ("UCX_TLS", "tcp,ud:aux"),
+    ("UCX_TLS", "^ib"),
+    ("UCX_TLS", "^rc,ud,dc"),
+    ("UCX_NET_DEVICES", "eth0"),
+    ("UCX_NET_DEVICES", "mlx5_9:1"),
+    # UCX knows its devices with their port only.
+    ("UCX_NET_DEVICES", "mlx5_0"),
+    ("UCX_NET_DEVICES", "^mlx5_*"),
+    ("NCCL_IB_HCA", "mlx5_9"),
+    ("NCCL_IB_HCA", "=mlx5_"),
+    ("NCCL_IB_HCA", "^mlx5"),
+    ("NCCL_IB_HCA", "mlx5_0:2"),
+    ("NVSHMEM_HCA_LIST", "mlx5_3:1"),
+    ("MOONCAKE_DEVICE", "mlx5_7,mlx5_8"),
+]
+WITH_RDMA = [
+    ("NCCL_IB_DISABLE", "0"),
+    ("NCCL_IB_DISABLE", "no"),
+    ("NCCL_IB_DISABLE", "00"),
+    ("NCCL_NET", "IB"),
+    ("NCCL_NET", "gIB"),
+    ("UCX_TLS", "rc,ud,sm,self,cuda_copy,cuda_ipc"),
+    ("UCX_TLS", "tcp,rc_mlx5"),
+    ("UCX_TLS", "\\rc_x,self"),
+    ("UCX_TLS", "all"),
+    ("UCX_TLS", "^tcp"),
+    ("UCX_TLS", "^rc"),
+    ("UCX_NET_DEVICES", "all"),
+    ("UCX_NET_DEVICES", "eth0,mlx5_1:1"),
+    ("UCX_NET_DEVICES", "mlx5_?:1"),
+    ("UCX_NET_DEVICES", "^mlx5_0:1"),
+    ("NCCL_IB_HCA", "mlx5"),
+    ("NCCL_IB_HCA", "=mlx5_1"),
+    ("NCCL_IB_HCA", "^=mlx5_1:1"),
+    ("NCCL_IB_HCA", "mlx5_9,,mlx5_0:1"),
+    ("NVSHMEM_HCA_LIST", "mlx5_1:1"),
+    ("MOONCAKE_DEVICE", "mlx5_1"),
+    ("MOONCAKE_DEVICE", '{"0": "mlx5_7"}'),
+]
+
+
+def test_what_the_pod_has_set_leaves_no_rdma(pod: MakePod) -> None:
+    roce = pod("case-h100-roce")
+    roce.keep("mlx5_0", "mlx5_1")
+    for name, value in WITHOUT_RDMA:
+        found = roce.run(**{name: value})
+        assert (found.status, f"the pod has {name}={value}, " in found.said) == (88, True), found.said
+    found = roce.run(ZEROCOPY_RDMA="optional", NCCL_NET="Socket")
+    assert (found.status, "no RDMA: the pod has NCCL_NET=Socket, " in found.said) == (0, True)
+
+
+def test_what_the_pod_has_set_leaves_rdma(pod: MakePod) -> None:
+    roce = pod("case-h100-roce")
+    roce.keep("mlx5_0", "mlx5_1")
+    for name, value in WITH_RDMA:
+        found = roce.run(**{name: value})
+        assert found.status == 0, (name, value, found.said)
+        assert found.variables.get(name, value) == value
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -325,7 +325,9 @@ HERE, AWAY = Netdev("rail0", "netlink"), Netdev("rail0", "gid", present=False)
         (nic(netdev=None, software=True), {"allow_software": True}, []),
         (nic(netdev=None, link_layer="InfiniBand"), {}, []),
         (nic(netdev=None), {"nvswitch": ("mlx5_0",)}, ["nvswitch_management"]),
-        (nic(netdev=Netdev("bond0", "gid", bond=True)), {}, ["bond"]),
+        # The node has nothing else.
+        (nic(netdev=Netdev("bond0", "gid", bond=True)), {}, []),
+        (nic(netdev=Netdev("bond0", "gid", bond=True), driver="irdma"), {}, ["driver_not_allowed", "bond"]),
     ],
 )
 def test_what_keeps_a_port_from_workloads(tmp_path: Path, hca: Hca, options: Any, reasons: List[str]) -> None:

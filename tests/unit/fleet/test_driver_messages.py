@@ -93,6 +93,41 @@ def test_the_heartbeat_of_ionic(tmp_path: Path, messages: list[str], over: bool)
     assert found.fields["first"] == "0 s after boot"
 
 
+REFUSED = (
+    "mlx5_cmd_out_err:838:(pid 9): ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3), syndrome (0x3)"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "heard"),
+    [
+        # As Linux 5.19 and newer, and as older ones write it.
+        (f"mlx5_core 0000:05:00.0: {REFUSED}, err(-22)", ("register_access", "mlx5_0")),
+        (
+            "mlx5_core 0000:05:00.0: mlx5_cmd_check:810:(pid 1): ACCESS_REG(0x805) op_mod(0x0) failed, status bad",
+            ("register_access", "mlx5_0"),
+        ),
+        (
+            "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
+            ("peermem_error", "nvidia_peermem"),
+        ),
+        ("nvidia-peermem loaded", None),
+        # Of processes whose names and files an unprivileged user has chosen.
+        ("x 0000:05:00.0[21078]: segfault at 0 ip 0 sp 0 error 4 in x has Cold reset is required: synd 0x8[1+1]", None),
+        ("x 0000:05:00.0:[21078]: segfault at 0 ip 0 sp 0 error 4 in Cold reset is required: synd 0x8[1+1]", None),
+        ("traps: 0000:05:00.0:[21078] trap invalid opcode ip:0 sp:0 error:0 in Cold reset is required[1+1]", None),
+        ("traps: mlx5_core 0000:[21078] trap invalid opcode ip:0 sp:0 error:0 in Cold reset is required[1+1]", None),
+    ],
+)
+def test_what_the_kernel_says_and_what_others_make_it_say(
+    tmp_path: Path, message: str, heard: tuple[str, str] | None
+) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kmsg").write_text(f"4,1,1000000,-;{message}\n4,2,2000000,-;{message}\n")
+    found = kernel_log.warnings(Tree(str(tmp_path)), {"0000:05:00.0": "mlx5_0"}) or []
+    assert [(entry.code, entry.subject, entry.fields["count"]) for entry in found] == ([(*heard, 2)] if heard else [])
+
+
 def test_when_and_how_often(root_of: Root, tmp_path: Path) -> None:
     facts = gather.gather(str(logged(root_of, tmp_path, "a100-01", (KMSG / "mlx5.kmsg").read_text())))
     texts = {check.evidence["code"]: check.text for check in checks_of(facts) if check.subject == "mlx5_0"}

@@ -44,6 +44,7 @@ _LEFT = {
     catalogue.GID_BY_HAND,
     catalogue.INTERFACE_BY_HAND,
     catalogue.HOST_ADDRESS,
+    catalogue.TCP_BY_HAND,
     catalogue.TRANSPORT_BY_HAND,
 }
 CANNOT, LEFT = "cannot", "left"

@@ -28,6 +28,8 @@ _LANE = re.compile(r"([a-z][a-z0-9_]{0,30})/([^/]{1,60})(?:/path[0-9]{1,3})?")
 _SHARE = re.compile(r"(?<!\S)([0-9]{1,3})% on(?!\S)")
 # UCP_PROTO_CONFIG_STR_MAX of src/ucp/proto/proto.h, without the zero at the end.
 _LONGEST_CELL = 127
+# Names of UCX's protocols (src/ucp/proto/proto_common.h).
+_EMULATION = "software emulation"
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 # Of NIXL's operations, how UCX calls what moves the data.
 CALLS = {"WRITE": "ucp_put", "READ": "ucp_get"}
@@ -37,7 +39,8 @@ CALLS = {"WRITE": "ucp_put", "READ": "ucp_get"}
 class ProtoRow:
     """Sizes in bytes, ``last`` included, ``None`` without an end. ``lanes`` are transports and devices.
 
-    What has no form of a lane is one without a transport. ``cut`` says that there are more lanes than UCX wrote.
+    What has no form of a lane is one without a transport. ``cut`` says that there are more lanes than UCX wrote,
+    ``emulated`` that the processors of both ends move the data, over whatever transport.
     """
 
     first: int
@@ -45,6 +48,7 @@ class ProtoRow:
     config: str
     lanes: Tuple[Tuple[str, str], ...]
     cut: bool = False
+    emulated: bool = False
 
     def holds(self, size: int) -> bool:
         return self.first <= size and (self.last is None or size <= self.last)
@@ -70,7 +74,7 @@ def _row(cells: Sequence[str]) -> Optional[ProtoRow]:
         return None
     first = _bytes(match[1])
     last = first if match[2] is None else None if match[2] == "inf" else _bytes(match[2])
-    return ProtoRow(first, last, cells[2], tuple(_lanes(cells[2])), _cut(cells[2]))
+    return ProtoRow(first, last, cells[2], tuple(_lanes(cells[2])), _cut(cells[2]), _EMULATION in cells[1])
 
 
 def _lanes(config: str) -> Iterator[Tuple[str, str]]:

@@ -86,6 +86,8 @@ def judge(case: Case, found: Sequence[ProtoTable], allocated: Optional[Collectio
     if any(not transport.startswith(_RC) for transport, _device in lanes):
         why = "TCP was allowed" if any(transport == TCP for transport, _device in lanes) else "not RDMA (rc)"
         raise DishonestError(f"{at}: {why}: its data went over {config}")
+    if any(row.emulated for _peer, row in payload(found, case.operation, case.bytes)):
+        raise DishonestError(f"{at}: not RDMA: UCX emulated it in software ({config})")
     devices = tuple(dict.fromkeys(_hca(device) for _transport, device in lanes))
     foreign = [device for device in devices if device not in allocated]
     if foreign:

@@ -72,6 +72,13 @@ _WARNINGS = {
     "no_rdma_device": ("devices", "warn", "Load the module, or find the pod that has the device."),
     "link_errors": ("link_errors", "warn", "Check cable, transceiver and switch port if the counter keeps growing."),
     "acs_redirects": ("acs", "warn", "Disable ACS on these bridges, in the firmware or with setpci."),
+    "acs_without_cuda": (
+        "acs",
+        "fail",
+        "Update the kernel to 6.11 or newer, remove iommu.passthrough=1, or disable ACS on these bridges.",
+    ),
+    "other_gpus": ("gpus", "warn", "Set rdma_discover_gpu_vendors, and rdma_gpu_resources for their device plugin."),
+    "other_drivers": ("ports", "warn", "Set rdma_discover_drivers."),
     "numa_unknown": ("numa", "warn", "Update the firmware, or enable its NUMA description of PCIe."),
     "hca_unhealthy": (
         "kernel_log",
@@ -80,6 +87,16 @@ _WARNINGS = {
     ),
     "command_timeout": ("kernel_log", "fail", "Update the card's firmware, and switch the node off and on."),
     "firmware_reset": ("kernel_log", "warn", "Update the card's firmware if it happens again."),
+    "register_access": (
+        "kernel_log",
+        "warn",
+        "Update the card's firmware: driver or tools ask it for a register that it does not give.",
+    ),
+    "peermem_error": (
+        "kernel_log",
+        "warn",
+        "Update the GPU driver (560 or newer), or use dma-buf instead of nvidia_peermem, if programs fail.",
+    ),
     "slot_power": (
         "kernel_log",
         "warn",

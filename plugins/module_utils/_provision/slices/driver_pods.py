@@ -8,20 +8,52 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional
+import re
+from typing import Collection, Dict, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.daemon_sets import node_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 
+_READY = "its pod is ready, but has published nothing yet"
+# Pods whose logs are read in one look.
+_LOGS = 3
+# As kubernetes' ValidateResourceSlice says it.
+_TOO_LONG = re.compile(r"attributes\[([\w./-]{1,128})\][^\r\n]{0,200}?Too long: may not be more than 64 bytes")
 _SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
 
 
-def driver_pods(client: Client) -> Optional[Dict[str, str]]:
-    """By node how its pod of DRANET is, ``None`` where pods may not be listed. Raises ApiError, ClusterError."""
+def driver_pods(client: Client, silent: Collection[str] = ()) -> Optional[Dict[str, str]]:
+    """By node how its pod of DRANET is, ``None`` where pods may not be listed. Raises ApiError, ClusterError.
+
+    Of ``silent`` nodes, which publish nothing, the logs of the first few pods are read: others have the same trouble.
+    """
     pods = client.items_if_allowed("/api/v1/pods", {"labelSelector": _SELECTOR})
-    return None if pods is None else {node_of(pod): state(pod) for pod in pods}
+    if pods is None:
+        return None
+    found = {node_of(pod): state(pod) for pod in pods}
+    for pod in [pod for pod in pods if node_of(pod) in silent and found[node_of(pod)] == _READY][:_LOGS]:
+        found[node_of(pod)] = _refused(client, pod) or found[node_of(pod)]
+    return found
+
+
+def _refused(client: Client, pod: Object) -> str:
+    """What the API server has against what a pod publishes, as far as its log may be read and says so."""
+    metadata = pod.get("metadata") or {}
+    path = f"/api/v1/namespaces/{metadata.get('namespace')}/pods/{metadata.get('name')}/log"
+    try:
+        log = client.text(path, {"tailLines": "500", "limitBytes": "1000000"})
+    except ClusterError:
+        return ""
+    match = _TOO_LONG.search(log)
+    if match is None:
+        return ""
+    return (
+        f"its pod is ready, but the API server refuses what it publishes, because {match[1]} of a device has more than "
+        "64 bytes: put the device into rdma_driver_exclude, or take a DRANET after 1.4.0"
+    )
 
 
 def state(pod: Object) -> str:
@@ -29,7 +61,7 @@ def state(pod: Object) -> str:
     status = pod.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions") or []}
     if conditions.get("Ready", {}).get("status") == "True":
-        return "its pod is ready, but has published nothing yet"
+        return _READY
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
         return f"its pod is Pending, {scheduled.get('message') or 'it has no node'}"

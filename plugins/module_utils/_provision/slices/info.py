@@ -133,10 +133,12 @@ class _Info:
         by_node: Dict[str, List[model.SliceDevice]] = {}
         for device in devices:
             by_node.setdefault(str(device.node), []).append(device)
-        silent = any(
-            model.DRANET in expected.drivers - publishing.get(name, set()) for name, expected in self._expected.items()
-        )
-        pods: Optional[Dict[str, str]] = driver_pods(self._client) if silent else {}
+        silent = [
+            name
+            for name, expected in self._expected.items()
+            if model.DRANET in expected.drivers - publishing.get(name, set())
+        ]
+        pods: Optional[Dict[str, str]] = driver_pods(self._client, silent) if silent else {}
         compared, seen = {}, {}
         for name, expected in self._expected.items():
             seen[name] = NodeSeen(

@@ -26,6 +26,7 @@ _OF_THE_NODE = frozenset(
         reasons.BRIDGE_PORT,
         reasons.DEFAULT_ROUTE,
         reasons.DEFAULT_ROUTE_UNKNOWN,
+        reasons.ROCE_LAG,
         reasons.TEAM_PORT,
     )
 )
@@ -39,7 +40,7 @@ def excluded(values: Mapping[str, Any]) -> List[str]:
 
 def _functions(facts: Facts) -> Iterator[Tuple[str, List[List[Reason]]]]:
     """PCI addresses with the reasons of each port."""
-    every = facts.reasons
+    every = facts.unmovable
     for hca, place in facts.placed:
         yield place.address, [every.get((hca.name, port.number), []) for port in hca.ports]
 

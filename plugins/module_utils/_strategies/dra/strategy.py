@@ -37,9 +37,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driv
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 NAME = "dra"
 _ENABLED = "rdma_driver_enabled"
+_NETNS_MODE, _REBOOT = "rdma_kernel_netns_mode", "RebootNode.janitor.dgxc.nvidia.com"
 _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
 
@@ -50,6 +52,36 @@ def driver(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variabl
         host if host.name in own else replace(host, variables={**host.variables, _ENABLED: False}) for host in hosts
     ]
     return deployment.plan(every, known, drivers_objects.read(cluster.daemon_sets, cluster.labels or None))
+
+
+def bonded(hosts: Sequence[InventoryHost]) -> List[str]:
+    """Hosts of this strategy whose NICs are all bonds: DRANET moves netdevs, and would take the slaves out of them."""
+    found: Dict[str, List[str]] = {}
+    for host in served(NAME, hosts):
+        if host.facts and host.facts.lags:
+            names = ", ".join(name for name, _port in host.facts.lags)
+            found.setdefault(names, []).append(host.name)
+    return [
+        f"{fold(several)}: {variables.STRATEGY} is {NAME}, but all NICs ({names}) are RoCE LAGs over bonds, which "
+        "cannot be moved into pods: set it to shared_device or inject, or none for pods with hostNetwork"
+        for names, several in found.items()
+    ]
+
+
+def nvsentinel(hosts: Sequence[InventoryHost], cluster: ClusterState) -> List[str]:
+    """A warning where NVSentinel takes an HCA that is in a pod for one that has failed, and replaces the node."""
+    exclusive = [
+        host.name
+        for host in served(NAME, hosts)
+        if (host.variables.get(_NETNS_MODE) or (host.facts and host.facts.system.netns_mode)) == "exclusive"
+    ]
+    if _REBOOT not in (cluster.kinds or ()) or not exclusive:
+        return []
+    why = (
+        "in RDMA netns mode exclusive an HCA leaves the node while a pod has it, and NVSentinel, which this cluster has"
+    )
+    right = f"switch off its NIC monitor, or set {_NETNS_MODE} to shared"
+    return [f"{fold(exclusive)}: {why}, reboots or replaces nodes without one: {right}"]
 
 
 def claims(
@@ -99,6 +131,8 @@ class Dra(Strategy):
     # DRANET works in both; in mode shared a pod sees the HCAs of others in sysfs.
     netns_modes: Tuple[str, ...] = ()
     slices = True
+    # NVSentinel's.
+    kinds: Tuple[str, ...] = (_REBOOT,)
     driver, switch = model.DRANET, _ENABLED
     driver_set, claims_set = "driver", "claims"
     asked_by = _TEMPLATES
@@ -111,8 +145,8 @@ class Dra(Strategy):
         of_driver, of_claims = driver(hosts, cluster, known), claims(hosts, cluster, known)
         found = self._driver_plan(of_driver, hosts, known)
         found.unknown = list(dict.fromkeys(of_driver.unknown + of_claims.unknown))
-        found.warnings = of_driver.warnings + of_claims.warnings
-        found.problems = of_driver.problems + of_claims.problems
+        found.warnings = of_driver.warnings + of_claims.warnings + nvsentinel(hosts, cluster)
+        found.problems = bonded(hosts) or of_driver.problems + of_claims.problems
         if found.problems:
             found.sets = []
             return found

@@ -60,7 +60,9 @@ def barred(hca: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:
     if hca.pci.address in exclude:
         return ""
     for port in hca.ports:
-        kept = [reason.text for reason in facts.reasons.get((hca.name, port.number), []) if reason.code not in PASSING]
+        kept = [
+            reason.text for reason in facts.unmovable.get((hca.name, port.number), []) if reason.code not in PASSING
+        ]
         if kept:
             return f"{hca.name} is not given to pods because of its port {port.number}: {kept[0]}"
     return None

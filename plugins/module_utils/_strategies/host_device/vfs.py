@@ -93,13 +93,14 @@ def none_of(values: Mapping[str, Any]) -> Optional[Problem]:
 
 
 def usable(hosts: Sequence[InventoryHost], layer: str) -> List[int]:
-    """How many VFs each usable NIC of this link layer has."""
+    """How many VFs each usable NIC of this link layer has. A VF of a bond's slave does not go over the bond."""
     facts = [host.facts for host in hosts if host.facts is not None]
     return [
         hca.sriov.num_vfs
         for own in facts
+        for movable in [{*own.available}.difference(own.lags)]
         for hca in own.hcas
-        if any(port.link_layer == layer and (hca.name, port.number) in own.available for port in hca.ports)
+        if any(port.link_layer == layer and (hca.name, port.number) in movable for port in hca.ports)
     ]
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Netdev, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
@@ -50,11 +50,16 @@ class NodePorts:
 
 def _first_netdev(hca: Hca) -> Optional[str]:
     """The netdev by which the plugin knows the HCA's PCI function."""
-    return min((port.netdev.name for port in hca.ports if port.netdev and port.netdev.present), default=None)
+    return min((_own_netdev(port.netdev) for port in hca.ports if port.netdev and port.netdev.present), default=None)
+
+
+def _own_netdev(netdev: Netdev) -> str:
+    """A bond is on no function; what the plugin finds there is its slave."""
+    return netdev.slave or netdev.name
 
 
 def _netdevs(hca: Hca) -> List[str]:
-    return [port.netdev.name for port in hca.ports if port.netdev]
+    return [_own_netdev(port.netdev) for port in hca.ports if port.netdev]
 
 
 def _against(hca: Hca, facts: Facts, exclude: Sequence[str]) -> Optional[str]:

@@ -147,12 +147,28 @@ def test_a_resource_that_is_not_asked_for() -> None:
         ("NCCL_IB_HCA", "", None),
         ("UCX_NET_DEVICES", "mlx5_0:1", "nic_by_hand"),
         ("UCX_NET_DEVICES", "all", None),
-        ("UCX_NET_DEVICES", "eth0", None),
+        ("UCX_NET_DEVICES", "eth0", "tcp_by_hand"),
+        ("UCX_NET_DEVICES", "eth0,enp3s0", "tcp_by_hand"),
+        ("UCX_NET_DEVICES", "eth0,mlx5_0:1", "nic_by_hand"),
         ("UCX_TLS", "rc,cuda_copy", "transport_by_hand"),
+        ("UCX_TLS", "all", "transport_by_hand"),
+        ("UCX_TLS", "^tcp", "transport_by_hand"),
+        ("UCX_TLS", "tcp", "tcp_by_hand"),
+        ("UCX_TLS", "tcp,sm,cuda_copy", "tcp_by_hand"),
+        ("UCX_TLS", "^ib", "tcp_by_hand"),
+        ("NCCL_NET", "Socket", "tcp_by_hand"),
+        ("NCCL_NET", "IB", None),
+        ("NCCL_IB_DISABLE", "1", "tcp_by_hand"),
+        ("NCCL_IB_DISABLE", "0", None),
         ("NCCL_IB_GID_INDEX", "3", "gid_by_hand"),
         ("NCCL_IB_GID_INDEX", "-1", None),
         ("UCX_IB_GID_INDEX", "auto", None),
         ("UCX_IB_GID_INDEX", "3", "gid_by_hand"),
+        ("MC_GID_INDEX", "3", "gid_by_hand"),
+        ("MOONCAKE_DEVICE", "mlx5_0", "nic_by_hand"),
+        ("NVSHMEM_HCA_PREFIX", "mlx5_bond", "nic_by_hand"),
+        ("TP_SOCKET_IFNAME", "eno1", "interface_by_hand"),
+        ("TP_SOCKET_IFNAME", "eth0", None),
         ("NCCL_SOCKET_IFNAME", "eno1", "interface_by_hand"),
         ("GLOO_SOCKET_IFNAME", "eth0", None),
         ("NCCL_DEBUG", "INFO", None),
@@ -173,12 +189,25 @@ def test_what_is_written_by_hand(name: str, value: str, code: str | None) -> Non
         ("UCX_TLS", "tcp,cuda_copy", False),
         ("UCX_NET_DEVICES", "mlx5_0:1", True),
         ("UCX_NET_DEVICES", "eth0", False),
+        ("NCCL_IB_DISABLE", "1", False),
         ("NCCL_SOCKET_IFNAME", "eno1", False),
     ],
 )
 def test_which_variables_are_a_sign_of_rdma(name: str, value: str, uses: bool) -> None:
     container = {"resources": {}, **environment(name, value)["container"]}
     assert bool(audited([pod(container=container)])["workloads"]) is uses
+
+
+def test_tcp_beside_a_resource_of_rdma() -> None:
+    """As another tool injected it (after ome-projects/ome#837)."""
+    given = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0", "NCCL_IB_GID_INDEX": "3", "NCCL_IB_HCA": "=mlx5_0,mlx5_1"}
+    container = {
+        "env": [{"name": name, "value": value} for name, value in given.items()],
+        "resources": {"limits": {"nvidia.com/gpu": "8", "rdma/hca_shared_devices_a": "1"}},
+    }
+    found = only(audited([pod(container=container, hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")]))
+    texts = {finding["text"] for finding in found if finding["code"] == "tcp_by_hand"}
+    assert texts == {"UCX_TLS=tcp", "UCX_NET_DEVICES=eth0"}
 
 
 @pytest.mark.parametrize("between", [" ", "="])

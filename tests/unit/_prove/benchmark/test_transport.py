@@ -42,8 +42,8 @@ def remote(text: str) -> str:
 
 
 def over(config: str, text: str = "") -> log.BenchmarkLog:
-    """The log as if all that it moved had gone over this."""
-    found = text or remote(recorded("tcp"))
+    """The log as if all that it moved had gone over this, by the HCAs themselves."""
+    found = (text or remote(recorded("tcp"))).replace("| software emulation |", "| zero-copy          |")
     for before in ("52% on tcp/lo and 48% on tcp/eth0", "tcp/lo"):
         found = found.replace(before, config)
     return log.read(found)
@@ -149,6 +149,16 @@ def test_what_went_elsewhere_is_an_error(config: str, allocated: Any, why: str) 
 )
 def test_several_paths_of_one_port(config: str) -> None:
     assert transport.judge(case(over(config)), over(config).tables, ["rxe0"]).devices == ("rxe0",)
+
+
+def test_what_software_emulates_is_no_rdma() -> None:
+    """Over whatever transport: the processor at the other end copies the data."""
+    found = log.read(remote(recorded("tcp")).replace("tcp/lo ", f"{RXE} "))
+    text = f"not RDMA: UCX emulated it in software ({RXE})"
+    assert text in refused(found, ["rxe0"], operation="READ")
+    # TCP has nothing else.
+    plain = log.read(remote(recorded("tcp")))
+    assert transport.judge(case(plain, "READ"), plain.tables, None).config == "tcp/lo"
 
 
 def test_without_tables_nothing_is_known() -> None:

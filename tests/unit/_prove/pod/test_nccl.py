@@ -21,16 +21,33 @@ BONDS = ", ".join(f"mlx5_bond_{number}:1/RoCE" for number in range(8))
 TOLD = {
     "assigned": ("pass", f"NCCL uses RDMA ({EIGHT})", 1),
     "disabled": ("fail", "NCCL uses TCP (NCCL_IB_DISABLE set by environment to 1)", 1),
+    "gib": ("impossible", "NCCL uses gIB, and its log does not say whether that is RDMA", 1),
     "gin": ("pass", "NCCL uses RDMA (mlx5_0:1/IB)", 1),
     "ibext_v8": ("pass", f"NCCL uses RDMA ({EIGHT})", 3),
     "libfabric": ("impossible", "NCCL uses AWS Libfabric, and its log does not say whether that is RDMA", 1),
     "merged": ("pass", "NCCL uses RDMA (mlx5_0:1/RoCE, mlx5_1:1/RoCE, mlx5_2:1/RoCE, mlx5_3:1/RoCE)", 1),
+    "no_answer": ("fail", "NCCL cannot use RDMA on hostname-test: 10.87.88.182<55921> does not answer (status 12)", 1),
     "no_device": ("fail", "NCCL uses TCP (No device found)", 1),
+    "no_gpudirect": ("fail", "NCCL uses RDMA without GPUDirect (rocep1s0f0)", 1),
     "no_libibverbs": ("fail", "NCCL uses TCP (Failed to open libibverbs)", 1),
+    "no_route": (
+        "fail",
+        "NCCL cannot use RDMA on pod-b: ibv_modify_qp failed with 110 Connection timed out on mlx5_1:1, "
+        "from ::ffff:10.0.0.2 to ::ffff:10.0.1.2",
+        1,
+    ),
+    "not_opened": ("fail", "NCCL uses TCP (No device found)", 1),
+    "old_provider": (
+        "fail",
+        "NCCL uses TCP (Driver bnxt_re of the image's libibverbs supports the kernel ABI 1, bnxt_re2 has 6)",
+        1,
+    ),
     "ran_together": ("pass", f"NCCL uses RDMA ({BONDS})", 2),
     "rccl": ("pass", "NCCL uses RDMA (mlx5_0:1/IB, mlx5_1:1/IB, mlx5_2:1/IB, mlx5_3:1/IB)", 3),
+    "rccl_ucx": ("pass", "NCCL uses RDMA (bnxt_re0:1/RoCE)", 1),
     "rccl_socket": ("fail", "NCCL uses TCP (Failed to open libibverbs)", 1),
     "roce": ("pass", "NCCL uses RDMA (mlx5_10:1/RoCE, mlx5_11:1/RoCE)", 2),
+    "second_try": ("pass", "NCCL uses RDMA (rocep1s0f0:1/RoCE)", 1),
     "sharp": ("pass", "NCCL uses RDMA (mlx5_0:1/IB, mlx5_1:1/IB, mlx5_4:1/IB, mlx5_5:1/IB)", 3),
     "untold": ("pass", "NCCL uses RDMA (mlx5_0:1/IB)", 1),
 }
@@ -117,6 +134,80 @@ def test_what_to_do_follows_from_the_reason(why: str, remedy: str) -> None:
     assert check.remedy.endswith("With NCCL_NET=IB, NCCL fails instead.")
 
 
+def test_a_provider_that_does_not_fit_the_kernel_is_updated() -> None:
+    assert judged((LOGS / "old_provider.log").read_text()).remedy.startswith("Update rdma-core")
+    none = "libibverbs: Warning: no userspace device-specific driver found for /sys/class/infiniband_verbs/uverbs1\n"
+    assert judged(none + said("NET/IB : No device found.", ETHERNET, SOCKET)).remedy.startswith("Install ibverbs-prov")
+    # In RDMA netns mode shared, libibverbs also speaks of devices that the pod does not have.
+    assert judged(none + said(NIC, IB)).verdict == "pass"
+    assert judged(none + said("NCCL_IB_DISABLE set by environment to 1", SOCKET)).remedy.startswith("Remove NCCL_IB")
+
+
+QP = "Call to ibv_modify_qp failed with"
+DONE = "NET/IB : Got completion from peer 10.0.0.2<1>"
+
+
+def warned(line: str, where: str = "misc/ibvwrap.cc:186") -> str:
+    return f"\ndecode-0:7:9 [0] {where} NCCL WARN {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "remedy"),
+    [
+        # As NCCL wrote them before 2.19, and as it does from 2.27 on.
+        (f"{QP} error Invalid argument", "ibv_modify_qp failed with error Invalid argument", "Check that both ends"),
+        (
+            f"{QP} 101 Network is unreachable, on dev usb4_rdma0:1, curr state INIT, next state RTR, local GID "
+            "index 2, local GID  fd5a:8000::1, remote GID fd5a:8000::2",
+            "ibv_modify_qp failed with 101 Network is unreachable on usb4_rdma0:1, from fd5a:8000::1 to fd5a:8000::2",
+            "Check that both ends",
+        ),
+        ("Call to ibv_create_qp failed", "ibv_create_qp failed", "Raise the runtime's limit"),
+        ("Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory", "ibv_reg_mr_iova2", "Raise the runtime"),
+        (f"{DONE} with status=12 opcode=0 len=0 vendor err 129", "10.0.0.2<1> does not answer", "Check that both"),
+        (
+            "NET/IB: Got completion from peer 10.0.0.2<1> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0)",
+            "10.0.0.2<1> does not answer (status 12)",
+            "Check that both ends",
+        ),
+        (f"{DONE} with status=5 opcode=0", "a transfer with 10.0.0.2<1> failed (status 5)", "Read the log of the peer"),
+        ("NET/IB : mlx5_0:1 async fatal event: local catastrophic", "a fatal event of mlx5_0:1", "Look for faults"),
+    ],
+)
+def test_a_connection_that_fails(line: str, text: str, remedy: str) -> None:
+    for log in (said(NIC, IB) + warned(line), warned(line)):
+        check = judged(log)
+        assert (check.verdict, text in check.text) == ("fail", True), check.text
+        assert check.remedy.startswith(remedy)
+
+
+def test_what_is_flushed_is_not_the_cause() -> None:
+    log = warned(f"{DONE} with status=5 opcode=0") + warned(f"{QP} 110 Connection timed out")
+    assert "ibv_modify_qp failed with 110" in judged(log).text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        said(f"{QP} 110 Connection timed out, on dev mlx5_0:1, retrying 1/34 after 100 msec of sleep"),
+        warned("NET/IB : Unable to open device mlx5_3"),
+        warned("NET/IB : mlx5_0:1 Got async event : GID table change"),
+        f"{QP} 110 Connection timed out",
+    ],
+)
+def test_what_does_not_end_a_run(line: str) -> None:
+    assert judged(said(NIC, IB) + line).verdict == "pass"
+
+
+def test_gpudirect_of_one_gpu_is_enough() -> None:
+    """Old versions say it of each pair of GPU and HCA; a GPU does not need those that are far away."""
+    line = "NET/IB : GPU Direct RDMA {} for GPU {} / HCA {} (distance {})"
+    near, far = line.format("Enabled", "1b000", 0, "4 <= 5"), line.format("Disabled", "1b000", 1, "7 > 5")
+    assert judged(said(NIC, IB, near, far)).verdict == "pass"
+    check = judged(said(NIC, IB, far))
+    assert (check.verdict, check.evidence["without_gpudirect"]) == ("fail", ["GPU 1b000"])
+
+
 @pytest.mark.parametrize(
     ("lines", "verdict"),
     [
@@ -172,9 +263,19 @@ def test_within_a_node_no_network_is_used() -> None:
 
 def test_a_hostile_log_costs_no_time() -> None:
     started = time.process_time()
-    for piece in ("a", "a:1:1 [0] NCCL INFO ", "a:1:1 [0] NCCL INFO NET/IB : Using [0]a:1/IB", "[0]a:1/IB,", "\x1b[0"):
-        nccl.read(piece * (2_000_000 // len(piece)))
-    assert time.process_time() - started < 4
+    for piece in (
+        "a",
+        "a:1:1 [0] NCCL INFO ",
+        "a:1:1 [0] NCCL INFO NET/IB : Using [0]a:1/IB",
+        "[0]a:1/IB,",
+        "\x1b[0",
+        "a:1:1 [0] a:1 NCCL WARN Call ",
+    ):
+        log = piece * (2_000_000 // len(piece))
+        nccl.read(log)
+        nccl.failure(log)
+        nccl.without_gpudirect(log)
+    assert time.process_time() - started < 8
 
 
 def test_the_part_adds_what_nccl_says() -> None:

@@ -56,3 +56,38 @@ def test_pods_that_may_not_be_listed(server: Server, client: Client) -> None:
     with pytest.raises(ApiError):
         driver_pods(client)
     assert "labelSelector=app.kubernetes.io%2Fname%3Ddranet%2Czerocopy.rdma%2Fgroup" in server.seen[0][1]
+
+
+REFUSED = (
+    'E1127 10:00:00 controller.go:1 "Unhandled Error" err="processing ResourceSlice: ResourceSlice n1 is invalid: '
+    "spec.devices[0].attributes[dra.net/pciDevice].string: Too long: may not be more than 64 bytes\\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (
+            (200, {}, REFUSED),
+            "the API server refuses what it publishes, because dra.net/pciDevice of a device has more",
+        ),
+        ((200, {}, "all is well"), "its pod is ready, but has published nothing yet"),
+        (status(403), "its pod is ready, but has published nothing yet"),
+    ],
+)
+def test_a_slice_that_the_api_server_refuses(server: Server, client: Client, log: Any, expected: str) -> None:
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    pods = [
+        {
+            "metadata": {"namespace": "kube-system", "name": f"dranet-{name}"},
+            "spec": {"nodeName": name},
+            "status": ready,
+        }
+        for name in ("n1", "n2")
+    ]
+    server.replies = [(200, {}, {"items": pods}), log]
+    found = driver_pods(client, ["n1"]) or {}
+    assert expected in found["n1"]
+    # A node that publishes is asked for nothing.
+    assert found["n2"] == "its pod is ready, but has published nothing yet"
+    assert "/api/v1/namespaces/kube-system/pods/dranet-n1/log?" in server.seen[1][1]

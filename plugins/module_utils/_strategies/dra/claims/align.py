@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fit as claims_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import layout as claims_layout
@@ -91,6 +91,23 @@ def _useful(fit: Fit, way: _Way, nodes: Sequence[ClaimNode]) -> List[ClaimLayout
     return [layout for layout in way.layouts if any(fit.fits(node, layout) for node in nodes)] or way.layouts
 
 
+_WHAT = {"pcie_root": "PCIe root complex", "numa": "NUMA node"}
+
+
+def _worth_nothing(fit: Fit, align: str, nodes: Sequence[ClaimNode]) -> Optional[str]:
+    """Why this alignment says nothing: every GPU goes with every NIC, as in a flat virtual machine."""
+    several = False
+    for node in nodes:
+        devices = [node.devices[place] for place in fit.matching(node)]
+        numa = [node.numa.get(device.pci or "") for device in devices]
+        values = set(numa) if align == "numa" else {device.attributes.get(model.PCIE_ROOT) for device in devices}
+        if len(values) != 1 or None in values:
+            return None
+        # Of one GPU and one NIC, there is one pair.
+        several = several or len(devices) > 2
+    return f"all GPUs and NICs have one {_WHAT[align]}, so any pair would do" if several else None
+
+
 def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
     """The layouts of a template on these nodes, one of each kind.
 
@@ -107,11 +124,16 @@ def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
     if template.align != "auto":
         ways = _WAYS[template.align](fit, able or nodes)
         best = min(ways, key=lambda way: len(_misfits(fit, way, able)))
-        return Choice(template.align, _useful(fit, best, able), best.text)
+        nothing = _worth_nothing(fit, template.align, able) if able and template.align in _WHAT else None
+        return Choice(template.align, _useful(fit, best, able), "; ".join([best.text, *([nothing] if nothing else [])]))
     if not able:
         return Choice("none", plain, "no node has the requested devices")
     reasons = []
     for align in ("pcie_root", "numa"):
+        nothing = _worth_nothing(fit, align, able)
+        if nothing is not None:
+            reasons.append(f"not {align}, {nothing}")
+            continue
         try:
             ways = _WAYS[align](fit, able)
         except NumaError as error:

@@ -101,6 +101,10 @@ class Fit:
         numbers = range(len(self.gpu if is_gpu else self.nic))
         return frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers))
 
+    def matching(self, node: ClaimNode) -> FrozenSet[int]:
+        """Places of all devices that any of the alternatives matches."""
+        return self._places(node, True) | self._places(node, False)
+
     def matched(self, node: ClaimNode, is_gpu: bool) -> int:
         """How many devices of a kind any of the alternatives matches."""
         return len(self._places(node, is_gpu))

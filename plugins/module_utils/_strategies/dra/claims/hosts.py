@@ -21,11 +21,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import (
+    long_names,
+    model,
+    predict,
+    versions,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
@@ -130,10 +134,12 @@ def _with_vfs(host: InventoryHost, values: Mapping[str, Any], wanted: ClaimInten
 def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
     """The same, with what the driver of each group leaves out by the facts of its nodes."""
     groups: Dict[str, List[Facts]] = {}
+    drivers: Dict[str, versions.Numbers] = {}
     for member in members:
         if member.host.facts is not None:
             groups.setdefault(member.host.group, []).append(member.host.facts)
-    excluded = {group: exclusions.of_group(facts) for group, facts in groups.items()}
+            drivers.setdefault(member.host.group, member.wanted.dranet)
+    excluded = {group: long_names.of_group(facts, drivers[group]) for group, facts in groups.items()}
     # Hosts with the same variables go on sharing one intent.
     intents: Dict[Tuple[int, str], ClaimIntent] = {}
     for member in members:

@@ -26,12 +26,16 @@ class GpuPick:
 
 @dataclass(frozen=True)
 class NicPick:
-    """Which NICs a request wants; ``min_rate`` in Gb/s, ``vf`` whether it wants VFs (and nothing else)."""
+    """Which NICs a request wants; ``min_rate`` in Gb/s, ``vf`` whether it wants VFs (and nothing else).
+
+    ``named``: somebody has named the NIC, of whatever kind it is.
+    """
 
     link_layer: Optional[str] = None
     min_rate: Optional[float] = None
     vf: bool = False
     selectors: Tuple[str, ...] = ()
+    named: bool = False
 
 
 @dataclass

@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PORT_DOWN, VF
@@ -37,6 +38,7 @@ IDENTITIES = (
 class NicPort:
     """One port of a NIC. ``reasons`` are code and text of why it is not usable, other than being in a pod.
 
+    ``other_kind`` are what it differs in from the NICs next to GPUs (``layer``, ``rate``) and the text of that.
     ``unseen``: its place is known, and no facts say what is there.
     ``connected`` is the transport mode of IPoIB, as far as the MTU tells it.
     """
@@ -50,6 +52,7 @@ class NicPort:
     in_pod: bool = False
     max_mtu: Optional[int] = None
     connected: bool = False
+    other_kind: Optional[Tuple[str, str]] = None
     unseen: bool = False
 
 
@@ -94,7 +97,9 @@ class ClaimNode:
         return [device for device in self.devices if device.is_gpu]
 
 
-def _port(hca: Hca, port: Port, reasons: Sequence[Reason], mtus: Mapping[str, int]) -> NicPort:
+def _port(
+    hca: Hca, port: Port, reasons: Sequence[Reason], mtus: Mapping[str, int], other_kind: Optional[Tuple[str, str]]
+) -> NicPort:
     in_use = (port.netdev.mtu if port.netdev else None) or 0
     return NicPort(
         name=f"{hca.name}/{port.number}",
@@ -108,21 +113,23 @@ def _port(hca: Hca, port: Port, reasons: Sequence[Reason], mtus: Mapping[str, in
         max_mtu=mtus.get(hca.sriov.pf_address or "", port.netdev.max_mtu if port.netdev else None),
         # The maximum MTU that the kernel reports is that of connected mode, regardless of the current mode.
         connected=port.link_layer == "InfiniBand" and in_use > mtu.largest("InfiniBand"),
+        other_kind=other_kind,
     )
 
 
 def _ports(facts: Facts) -> Dict[str, List[NicPort]]:
-    reasons = facts.reasons
+    reasons = facts.unmovable
     mtus = {
         pci.address: port.netdev.mtu
         for hca, pci in facts.placed
         for port in hca.ports
         if port.netdev and port.netdev.mtu
     }
+    kinds = topology.other_kind(facts)
     found: Dict[str, List[NicPort]] = {}
     for hca, pci in facts.placed:
         for port in hca.ports:
-            nic = _port(hca, port, reasons.get((hca.name, port.number), []), mtus)
+            nic = _port(hca, port, reasons.get((hca.name, port.number), []), mtus, kinds.get(hca.name))
             found.setdefault(pci.address, []).append(nic)
     return found
 
@@ -149,7 +156,16 @@ def _key(node: ClaimNode) -> str:
         [
             address,
             [
-                [port.link_layer, port.rate, port.vf, port.reasons, port.netdev, port.max_mtu, port.connected]
+                [
+                    port.link_layer,
+                    port.rate,
+                    port.vf,
+                    port.reasons,
+                    port.netdev,
+                    port.max_mtu,
+                    port.connected,
+                    port.other_kind,
+                ]
                 for port in ports
             ],
         ]
@@ -192,6 +208,9 @@ def _against(port: NicPort, pick: NicPick) -> List[Tuple[str, str]]:
     if pick.link_layer not in (None, port.link_layer):
         hidden = port.unseen and port.link_layer is None
         found.append((_UNSEEN if hidden else _LAYER, f"its link layer is {port.link_layer or 'unknown'}"))
+    asked = {"layer": pick.link_layer is not None, "rate": pick.min_rate is not None}
+    if port.other_kind and not (asked[port.other_kind[0]] or pick.selectors or pick.named or pick.vf):
+        found.append(port.other_kind)
     # The kernel prints a nominal rate for a port without a link.
     down = any(code == PORT_DOWN for code, _text in port.reasons)
     if pick.min_rate is not None and not down and (port.rate or 0) < pick.min_rate:

@@ -102,7 +102,7 @@ def bind(
     if device is None:
         why = predict.left_out(facts, exclude).get(pci, "its driver is running, but does not publish it")
         raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which DRANET does not publish: {why}"))
-    found = verdict(node, device, NicPick(vf=any(port.vf for port in node.ports.get(pci, []))))
+    found = verdict(node, device, NicPick(vf=any(port.vf for port in node.ports.get(pci, [])), named=True))
     if not found.wanted and not found.passing:
         raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which is not usable: {found.why}"))
     rail = next((rail for rail, port in rails.items() if port.pci == pci), -1)

@@ -26,7 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driv
     Driver,
     LiveDrivers,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import long_names, model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, duration, pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
@@ -116,7 +116,8 @@ def keeps(exclude: Sequence[str]) -> str:
 def _left_out(group: _DriverGroup, kept: Sequence[str] = ()) -> List[str]:
     """PCI addresses that the driver of a group does not publish, ``kept`` among them. Raises PlanError."""
     named = exclusions.excluded(group.values)
-    by_facts = exclusions.of_group(host.facts for host in group.hosts if host.facts is not None)
+    version = versions.dranet(group.values[versions.DRANET_VERSION])
+    by_facts = long_names.of_group([host.facts for host in group.hosts if host.facts is not None], version)
     return [*named, *sorted({*by_facts, *kept}.difference(named), key=pci.order)]
 
 
@@ -209,6 +210,23 @@ def _without_facts(group: _DriverGroup, unseen: Sequence[str], kept: Sequence[st
         yield f"{fold(unseen)}: {why} {', '.join(only)} on all nodes"
 
 
+def _long_names(group: _DriverGroup) -> Iterator[str]:
+    """Warnings of NICs that are left out so that the node's others are published."""
+    version = group.values[versions.DRANET_VERSION]
+    if versions.cuts_names(versions.dranet(version)):
+        return
+    found: Dict[str, List[str]] = {}
+    for host in group.hosts:
+        against = long_names.why(host.facts) if host.facts else {}
+        if against:
+            rest = {place.address for _hca, place in host.facts.placed} - {*against} if host.facts else set()
+            end = "" if rest else ", and the node has no other"
+            found.setdefault(f"{'; '.join(against.values())}. Left out{end}", []).append(host.name)
+    for text, names in found.items():
+        ways = f"a DRANET after {version}, or with another {plan_variables.STRATEGY}"
+        yield f"{fold(names)}: {text}: pods get it with {ways}"
+
+
 def _unprotected(group: _DriverGroup, unseen: Sequence[str], live: LiveDrivers) -> Found:
     """Nodes with the label of a group that has no driver yet, which would publish all of their NICs."""
     for node in unseen if live.nodes is not None and group.label not in live.left_out else ():
@@ -261,7 +279,7 @@ def plan(
         kept = live.left_out.get(group.label, ()) if unseen else ()
         try:
             drivers.append(_driver(group, kept, known))
-            result.warnings += _without_facts(group, unseen, kept)
+            result.warnings += [*_without_facts(group, unseen, kept), *_long_names(group)]
             found += _unknown_excludes(group)
             found += _unprotected(group, unseen, live)
         except PlanError as error:

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import DEFAULT_ROUTE, IN_POD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import long_names, model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Value
 
 # PCI vendor of the GPUs that AMD's driver publishes.
@@ -101,7 +101,7 @@ def _uplinks(facts: Facts) -> Set[str]:
 
 def left_out(facts: Facts, exclude: Sequence[str] = ()) -> Dict[str, str]:
     """PCI addresses of the NICs that are not to be published, and why; ``exclude`` as for :func:`predicted`."""
-    reasons = exclusions.why(facts)
+    reasons = {**long_names.why(facts), **exclusions.why(facts)}
     found = {
         pci.address: reasons.get(pci.address, "it is in rdma_driver_exclude")
         for _hca, pci in facts.placed

@@ -28,6 +28,7 @@ _OLDEST_DRANET = (1, 4, 0)
 _READ_DRANET, DOCUMENTED_DRANET = (1, 4), (1, 5, 0)
 # First versions that have it.
 _STANDARD_NUMA_DRANET = _RDMA_DEVICE_DRANET = _ROUTE_SOURCES_DRANET = _ARP_DRANET = DOCUMENTED_DRANET
+_CUT_NAMES_DRANET = DOCUMENTED_DRANET
 # The NVIDIA driver's versions were dates (year.month) until 25.12.0, which 0.4.0 follows.
 _FIRST_GPU, _PCI_BUS_ID_GPU, _STANDARD_NUMA_GPU = (0, 25, 3, 0), (0, 25, 12, 0), (1, 0, 5, 0)
 _FIRST_YEAR = 24
@@ -109,6 +110,11 @@ def standard_numa_of_nics(version: Numbers) -> bool:
 def rdma_device_of_every_nic(version: Numbers) -> bool:
     """Whether DRANET publishes ``rdmaDevice`` also for NICs with a netdev."""
     return version >= _RDMA_DEVICE_DRANET
+
+
+def cuts_names(version: Numbers) -> bool:
+    """Whether DRANET cuts the names of PCI devices to what an attribute may have."""
+    return version >= _CUT_NAMES_DRANET
 
 
 def keeps_route_sources(version: Numbers) -> bool:
