@@ -13,6 +13,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables
 
 _LOOK = "zerocopy.rdma.cluster_info"
 _OPTIONS = ("state", "strategies", "wait", "unready", "published")
@@ -26,7 +27,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         arguments = dict(self._task.args)
         own = {name: arguments.pop(name) for name in _OPTIONS if name in arguments}
         try:
-            fleet = _cluster_plan.fleet(_cluster_plan.PlayContext(task_vars or {}, self._templar.template))
+            fleet = _cluster_plan.fleet(HostVariables(task_vars or {}, self._loader))
             return {**result, **self._planned(fleet, own, arguments, task_vars)}
         except ValueError as error:
             return {**result, "failed": True, "msg": str(error)}

@@ -12,7 +12,8 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Dict, List, Mapping, Sequence
 
 import yaml
 from ansible import constants
@@ -24,13 +25,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import ClusterPlan, Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.manifests import ordered
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.unserved import Provisioned, reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import in_use, registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _manifest_files, _strategy_inventory
 
 # What the tasks of this run have left on hosts.
 _DRIFT, _KERNEL = "rdma_drift_result", "rdma_kernel_result"
@@ -38,26 +38,6 @@ _DRIFT, _KERNEL = "rdma_drift_result", "rdma_kernel_result"
 _OF_NODE = _ROOT, _FLAVOUR = "rdma_discover_root", "rdma_runtime_flavour"
 # Changes of files alone concern no driver that runs.
 _FILES = ("file", "initramfs")
-
-
-class PlayContext(Mapping[str, Any]):
-    """The variables of a task, with their values worked out when they are asked for, as Jinja's context has them."""
-
-    def __init__(self, task_vars: Mapping[str, Any], template: Callable[[Any], Any]) -> None:
-        self._vars, self._template = task_vars, template
-
-    def __getitem__(self, name: str) -> Any:
-        value = self._vars[name]
-        return value if name == "hostvars" else self._template(value)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._vars)
-
-    def __len__(self) -> int:
-        return len(self._vars)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._vars
 
 
 @dataclass
@@ -78,6 +58,11 @@ class Fleet:
     def check(self) -> bool:
         return bool(self.context.get("ansible_check_mode"))
 
+    @cached_property
+    def expected(self) -> Dict[str, Dict[str, Any]]:
+        """By host what DRA drivers have to publish."""
+        return registry.expected(self.hosts)
+
 
 def fleet(context: Mapping[str, Any]) -> Fleet:
     """The fleet of the play. Raises AnsibleError."""
@@ -93,7 +78,7 @@ def question(fleet: Fleet, with_slices: bool, wait: bool, unready: Sequence[str]
     """The options of ``cluster_info`` for one look at the cluster that is enough for the plan."""
     dra = any(strategy.slices for strategy in registry.used(fleet.hosts))
     published = {
-        "expected": registry.expected(fleet.hosts, unready),
+        "expected": {host: {**each, "wait": []} if host in unready else each for host, each in fleet.expected.items()},
         "wait": wait,
         "wait_timeout": registry.publish_timeout(fleet.values),
     }
@@ -138,7 +123,7 @@ def late(fleet: Fleet, answer: Mapping[str, Any]) -> bool:
     serving = model.serving(model.devices(published["slices"]))
     awaited = {
         (driver, name)
-        for name, each in registry.expected(fleet.hosts).items()
+        for name, each in fleet.expected.items()
         for driver in each["wait"]
         if published["nodes"].get(name, {}).get("exists")
     }
@@ -247,9 +232,7 @@ def content(manifest: Manifest) -> str:
     """A file of manifests, empty without objects."""
     if not manifest.objects:
         return ""
-    # In a copy nothing is the same object twice, so there are no anchors, which people and some tools do not read.
-    objects = ordered(plain(list(manifest.objects)))
-    return manifest.comment + yaml.safe_dump_all(objects, sort_keys=False, explicit_start=True, width=120)
+    return manifest.comment + _manifest_files.content(manifest.objects)
 
 
 def write(content: Mapping[str, Any]) -> str:

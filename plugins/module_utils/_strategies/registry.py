@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
@@ -113,10 +113,9 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
     return strategy.networks(values) if strategy else []
 
 
-def expected(hosts: Sequence[InventoryHost], unready: Collection[str] = ()) -> Dict[str, Dict[str, Any]]:
-    """By host what DRA drivers have to publish; on ``unready`` hosts nobody waits for it again."""
-    found = {host: each for strategy in STRATEGIES.values() for host, each in strategy.expected(hosts).items()}
-    return {host: {**each, "wait": []} if host in unready else each for host, each in found.items()}
+def expected(hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
+    """By host what DRA drivers have to publish."""
+    return {host: each for strategy in STRATEGIES.values() for host, each in strategy.expected(hosts).items()}
 
 
 def publish_timeout(values: Mapping[str, Any]) -> int:

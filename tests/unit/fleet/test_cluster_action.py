@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
+from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.zerocopy.rdma.plugins.action import cluster_apply as apply_action
 from ansible_collections.zerocopy.rdma.plugins.action import cluster_plan as plan_action
@@ -207,7 +208,7 @@ class Modules:
 def acted(action: Any, modules: Modules, variables: dict[str, Any], **arguments: Any) -> dict[str, Any]:
     task = SimpleNamespace(args=arguments, check_mode=variables["ansible_check_mode"], async_val=0)
     made = action.ActionModule.__new__(action.ActionModule)
-    made._task, made._templar = task, SimpleNamespace(template=lambda value: value)
+    made._task, made._loader = task, DataLoader()
     made._execute_module = modules
     made._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
     found: dict[str, Any] = made.run(None, variables)
