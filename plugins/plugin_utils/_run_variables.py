@@ -47,6 +47,7 @@ class RunVariables:
     def __init__(self, raw: Mapping[str, Any], loader: DataLoader) -> None:
         self._raw, self._loader = raw, loader
         self.host = str(raw["inventory_hostname"])
+        self.task = HostVariables(raw, loader)
 
     @property
     def hosts(self) -> List[str]:

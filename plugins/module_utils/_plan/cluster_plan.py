@@ -97,8 +97,11 @@ def cluster_plan(
     known: plan_variables.Options,
     only: Collection[str] = (),
     restarted: Sequence[str] = (),
+    tolerant: bool = True,
 ) -> ClusterPlan:
     """The plan for a fleet, of ``only`` these strategies, or of all.
+
+    Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems.
 
     ``restarted`` are nodes whose drivers have to start anew, because their kernel was changed in this run. Raises
     ValueError for a slice that is none.
@@ -117,7 +120,7 @@ def cluster_plan(
     if leaving:
         result.steps.insert(0, HeldCheck("Check that no pod holds devices that its node would lose", DRIVER, leaving))
     for strategy in wanted:
-        stage = strategy.claims(hosts, cluster, known)
+        stage = strategy.claims(hosts, cluster, known, tolerant)
         if stage is not None:
             _add_claims(result, strategy, stage, cluster)
     if result.problems:

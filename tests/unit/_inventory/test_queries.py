@@ -15,10 +15,10 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.filter.fleet import fleet
 from ansible_collections.zerocopy.rdma.plugins.filter.host_verdicts import host_verdicts
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 
 Facts = Callable[..., dict[str, Any]]
 HOSTS = ("a100-01", "h100-03", "v100-01")

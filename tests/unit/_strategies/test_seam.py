@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.cluster_verdicts import cluster_verdicts
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
 from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
@@ -32,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"

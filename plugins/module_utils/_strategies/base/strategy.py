@@ -283,9 +283,12 @@ class Strategy(ABC):
         return self.plan(hosts, cluster, known)
 
     def claims(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options, tolerant: bool
     ) -> Optional[ClaimsStage]:
-        """What pods claim, ``None`` where they claim nothing of it. Raises ValueError for a slice that is none."""
+        """What pods claim, ``None`` where they claim nothing of it. Raises ValueError for a slice that is none.
+
+        Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems.
+        """
         return None
 
     def needs_cni(self, values: Mapping[str, Any]) -> bool:

@@ -157,9 +157,9 @@ class Dra(Strategy):
         return expected_devices.expected(served(NAME, hosts))
 
     def claims(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options, tolerant: bool
     ) -> Optional[ClaimsStage]:
-        plan = claims(hosts, cluster, known, tolerant=True)
+        plan = claims(hosts, cluster, known, tolerant)
         return ClaimsStage(
             objects=_set("claims", plan.objects, hosts, known),
             text=plan.text,
