@@ -15,8 +15,8 @@ description:
 positional: ""
 options:
   _input:
-    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
-    type: dict
+    description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)).
+    type: raw
     required: true
   templates:
     description: Names of claim templates or extended resources. By default all.
@@ -46,7 +46,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ (__plan | zerocopy.rdma.benchmark_plan(repetitions=1)).pairs | map(attribute='entry') }}"
   vars:
-    __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
+    __plan: "{{ plan.directory }}"
   run_once: true
 """
 

@@ -50,7 +50,7 @@ options:
     type: raw
     default: [1, "10%", "25%"]
   daemon_sets:
-    description: DaemonSets of the strategies, as for the filter P(zerocopy.rdma.strategy_plan#filter).
+    description: DaemonSets of the strategies, as M(zerocopy.rdma.cluster_info) returns them.
     type: list
     elements: dict
   operated:
@@ -158,9 +158,10 @@ def move_plan(
     every = moves.plannable(found, uses, now)
     whole = _strategy_inventory.planned(context, every, registry.plan, cluster)
     known = _inventory.options(context)
+    modes = {host.name: registry.netns_mode(host.variables) or "" for host in found}
     objects = moves.objects(found, uses, now, cluster, known)
     return {
-        "nodes": {node.name: asdict(node) for node in plan.nodes},
+        "nodes": {node.name: {**asdict(node), "netns_mode": modes[node.name]} for node in plan.nodes},
         "waves": plan.waves,
         "rest": plan.rest,
         "broken": plan.broken,

@@ -16,8 +16,8 @@ description:
 positional: ""
 options:
   _input:
-    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
-    type: dict
+    description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)).
+    type: raw
     required: true
   sample:
     description: Number of nodes of each group, V(0) for all.
@@ -44,7 +44,7 @@ EXAMPLES = r"""
     image: registry.example.org/rdma-tools:1
     script: ls /dev/infiniband
   vars:
-    __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
+    __plan: "{{ plan.directory }}"
     __waves: "{{ __plan | zerocopy.rdma.pod_plan }}"
   run_once: true
   delegate_to: localhost

@@ -25,8 +25,8 @@ options:
     elements: dict
     required: true
   plan:
-    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
-    type: dict
+    description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)).
+    type: raw
     required: true
   slices:
     description: The ResourceSlices of the cluster before the pods were run.

@@ -15,8 +15,8 @@ description:
 positional: script, settings, requests, manifests
 options:
   _input:
-    description: The plan of all strategies, from the filter P(zerocopy.rdma.strategy_plan#filter).
-    type: dict
+    description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)).
+    type: raw
     required: true
   script:
     description: Content of C(rdma-env.sh), with which the containers start.
@@ -47,7 +47,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ (__plan | zerocopy.rdma.workloads('', __settings)).adds }}"
   vars:
-    __plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
+    __plan: "{{ plan.directory }}"
     __settings:
       model: Qwen/Qwen3-8B
       images:

@@ -34,13 +34,15 @@ options:
       - Parts of the plan.
       - V(variables) is only what is wrong with the variables of the hosts of the play, by themselves and beside those
         of the whole inventory. It needs no facts.
+      - V(strategies) is only RV(strategies), which takes variables alone.
       - V(node) has what the nodes themselves shall be, for the hosts of the batch (C(serial), by default the play) that
         have not failed, and finds what their facts do not allow.
+      - V(waves) is the order in which nodes that differ are changed, after M(zerocopy.rdma.node) has compared them.
       - V(cluster) has what the cluster needs so that pods of all hosts of the play get RDMA, for all strategies
         (C(rdma_strategy)), also those that no group has any more.
     type: list
     elements: str
-    choices: [variables, node, cluster]
+    choices: [variables, strategies, node, waves, cluster]
     required: true
   state:
     description:
@@ -86,9 +88,27 @@ options:
     elements: str
     default: []
   published:
-    description: Whether to return what the drivers publish as RV(published).
+    description: Whether to return what the drivers publish as RV(published), and what is expected as RV(expected).
     type: bool
     default: false
+  hosts:
+    description: Hosts for whose nodes the cluster is planned. By default, all hosts of the play.
+    type: list
+    elements: str
+    default: []
+  labels:
+    description: Labels of each node to plan the cluster with, instead of those that the nodes have.
+    type: dict
+    default: {}
+  sets:
+    description:
+      - Whether to return the planned objects as RV(sets), whatever else is in the way of the strategies in the cluster.
+    type: bool
+    default: false
+  ramp:
+    description: Sizes of the first waves, as C(rdma_serial). The last one holds for all that follow.
+    type: raw
+    default: [1, 10%, 25%]
 seealso:
   - module: zerocopy.rdma.node
   - module: zerocopy.rdma.cluster_apply
@@ -140,6 +160,51 @@ unplanned:
   returned: O(parts) has V(node)
   type: dict
   sample: {h100-03: "h100-03: there are no facts about its HCAs"}
+strategies:
+  description:
+    - What the variables alone say of the strategies. C(groups) has the strategy of each group, and C(requesting) that
+      of each group whose pods can request RDMA. C(resources) has, for each strategy, the extended resources that groups
+      have or had with it.
+    - C(labels) are those by which the DaemonSets of all strategies select nodes, C(drivers) their DRA drivers,
+      C(driver_sets) their sets of objects with a driver or device plugin, and C(driver_pods) C(namespace) and
+      C(selector) of the pods of each DRA driver. C(slices) says whether a strategy needs C(resource.k8s.io).
+    - C(kinds) and C(objects) are those of operators, as options of M(zerocopy.rdma.cluster_info).
+  returned: O(parts) has V(strategies) or V(cluster)
+  type: dict
+waves:
+  description: Hosts of each wave.
+  returned: O(parts) has V(waves)
+  type: list
+  elements: list
+requests:
+  description:
+    - For each group, the ways in which its pods can request RDMA, as M(zerocopy.rdma.workload_manifests) takes them.
+  returned: O(parts) has V(cluster)
+  type: dict
+device_plugin_gpus:
+  description: For each node, the GPUs that a device plugin allocates although a DRA driver is to be installed.
+  returned: O(ask=all) with a cluster
+  type: dict
+ofed:
+  description: Hosts whose nodes have the OFED driver of NVIDIA's Network Operator.
+  returned: O(ask=all)
+  type: list
+  elements: str
+sets:
+  description: Sets of objects (M(zerocopy.rdma.applyset)), with C(name), C(namespace) and C(objects).
+  returned: O(sets=true)
+  type: list
+  elements: dict
+unknown:
+  description: Hosts that may need further objects, because nothing is known of them.
+  returned: O(sets=true)
+  type: list
+  elements: str
+expected:
+  description:
+    - For each host, what DRA drivers should publish, as M(zerocopy.rdma.resource_slice_info) takes it.
+  returned: O(published=true)
+  type: dict
 unprepared:
   description: Why drivers would not work on nodes as they are now. Empty in check mode.
   returned: O(parts) has V(cluster)

@@ -29,9 +29,9 @@ Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
 _ALL, _PUBLISHED = "zerocopy.rdma.cluster_info", "zerocopy.rdma.resource_slice_info"
 
 
-def everything(fleet: Fleet, ask: Ask, with_slices: bool, wait: bool, unready: Sequence[str]) -> Dict[str, Any]:
-    """All that steps depend on. Raises ValueError without an answer."""
-    answer = ask(_ALL, question(fleet, with_slices, wait, unready))
+def everything(question: Mapping[str, Any], ask: Ask) -> Dict[str, Any]:
+    """All that steps depend on (:func:`question`). Raises ValueError without an answer."""
+    answer = ask(_ALL, question)
     if answer.get("failed") or "kubernetes" not in answer:
         why = str(answer.get("msg") or "The API server gave no answer").rstrip(".")
         raise ValueError(f"Nothing was changed. {why}. With rdma_cluster=none, manifests are written instead.")
@@ -48,7 +48,7 @@ def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:
     return answer
 
 
-def question(fleet: Fleet, with_slices: bool, wait: bool, unready: Sequence[str]) -> Dict[str, Any]:
+def question(fleet: Fleet, dra: bool, with_slices: bool, wait: bool, unready: Sequence[str]) -> Dict[str, Any]:
     """The options of ``cluster_info`` for one look at the cluster that is enough for the plan."""
     slices = {
         "expected": {host: {**each, "wait": []} if host in unready else each for host, each in fleet.expected.items()},
@@ -56,11 +56,11 @@ def question(fleet: Fleet, with_slices: bool, wait: bool, unready: Sequence[str]
         "wait_timeout": registry.publish_timeout(fleet.values),
     }
     return {
-        "dra": fleet.with_dra,
+        "dra": dra,
         "kinds": registry.kinds(),
         "objects": registry.looks(fleet.hosts),
         "sets": registry.sets(fleet.hosts, fleet.known),
-        **({"published": slices} if fleet.with_dra and with_slices else {}),
+        **({"published": slices} if with_slices else {}),
     }
 
 

@@ -8,8 +8,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan, steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import ClusterPlan, Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
@@ -17,6 +19,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.unserved import Provisioned, reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import in_use, registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import gpu_owners
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device.objects import LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import requests
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_look, _fleet, _manifest_files, _plan_files
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
@@ -36,15 +42,18 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     if options["ask"] != ALL:
         return _without_steps(run_of, options, ask)
     present, wait = options["state"] == "present", options["wait"] and not run_of.check
-    answer = _cluster_look.everything(run_of, ask, present, wait, options["unready"]) if run_of.with_cluster else {}
+    answer = _answer(run_of, options, ask, wait) if run_of.with_cluster else {}
     is_late = bool(answer) and not wait and not run_of.check and _cluster_look.late(run_of, answer)
     # Outside check mode, the driver of a chart and its classes will exist when claims are applied.
     classes = not (registry.charts(run_of.values) and (run_of.check or is_late))
     state = _cluster_look.state(answer, classes) if answer else _cluster_look.state_of_manifests(run_of)
+    if options["labels"]:
+        state = replace(state, labels=options["labels"])
     if present:
         restarted = _fleet.restarted(run_of.context["hostvars"], run_of.hosts) if not wait else []
         plan = cluster_plan.cluster_plan(run_of.hosts, state, run_of.known, options["strategies"], restarted)
-        if answer:
+        # What is in the way of other strategies is nothing to who wants some objects.
+        if answer and not options["sets"]:
             plan.problems = [*obstacles(run_of, state, answer["networks"]), *plan.problems]
     else:
         state = state if answer else ClusterState()
@@ -56,6 +65,8 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         "differences": [] if is_late else list(published.get("differences") or []),
         "late": is_late,
         "leaving": in_use.leaving(run_of.hosts, cluster_plan.use_of(state), run_of.known) if present else {},
+        "device_plugin_gpus": _device_plugin_gpus(run_of, answer) if answer else {},
+        "ofed": [host.name for host in run_of.hosts if ofed.has(state.labels.get(host.name), LABEL)],
     }
     document = {
         **_document(run_of, plan, result),
@@ -64,7 +75,41 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         "manifests": [{"name": each.name, "content": content(each)} for each in plan.manifests],
         "nodes": published.get("nodes") or {},
     }
-    return Planned({**result, **({"published": published} if options["published"] and published else {})}, document)
+    return Planned({**result, **_details(run_of, options, plan, published)}, document)
+
+
+def _answer(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> Dict[str, Any]:
+    dra = run_of.with_dra and not options["sets"]
+    with_slices = dra and options["state"] == "present"
+    question = _cluster_look.question(run_of, dra, with_slices, wait, options["unready"])
+    return _cluster_look.everything(question, ask)
+
+
+def _details(
+    run_of: Fleet, options: Mapping[str, Any], plan: ClusterPlan, published: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """What is returned only to who asks for it, because of its size."""
+    found: Dict[str, Any] = {}
+    if options["published"]:
+        found["expected"] = run_of.expected
+        if published:
+            found["published"] = published
+    if options["sets"]:
+        found.update(sets=[asdict(each) for each in plan.sets], unknown=plan.unknown)
+    return found
+
+
+def _device_plugin_gpus(run_of: Fleet, answer: Mapping[str, Any]) -> Dict[str, List[str]]:
+    """By node the GPUs of device plugins where the chart of a DRA driver would offer them as well."""
+    if not registry.charts(run_of.values):
+        return {}
+    nics = [name for names in registry.resources(run_of.hosts, run_of.known).values() for name in names]
+    more = Names(
+        [*nics, *(run_of.context.get("rdma_audit_resources") or [])], run_of.context.get("rdma_gpu_resources") or []
+    )
+    hosts = [host.name for host in run_of.hosts]
+    values = run_of.values["rdma_driver_gpu_values"] or {}
+    return gpu_owners.by_device_plugin(answer["allocatable"], answer["nodes"], hosts, values, more)
 
 
 def _without_steps(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
@@ -74,7 +119,7 @@ def _without_steps(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Plann
     plan = cluster_plan.cluster_plan(run_of.hosts, state, run_of.known, options["strategies"], tolerant=False)
     result = {**_result(run_of, plan, True), "text": plan.text, "differences": [], "late": False, "leaving": {}}
     document = {**_document(run_of, plan, result), "asked": options["ask"]}
-    return Planned({**result, **({"published": answer} if options["published"] and answer else {})}, document)
+    return Planned({**result, **_details(run_of, options, plan, answer)}, document)
 
 
 def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:
@@ -87,7 +132,13 @@ def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:
         "cni": _fleet.with_cni(run_of) if present else [],
         "images": _fleet.with_images(run_of) if present else [],
         "charts": registry.charts(run_of.values) and run_of.with_cluster,
+        "strategies": _fleet.strategies(run_of),
+        "requests": {group: requests.named(_objects(plan), each) for group, each in plan.requests.items()},
     }
+
+
+def _objects(plan: ClusterPlan) -> List[Dict[str, Any]]:
+    return [item for each in plan.sets for item in each.objects]
 
 
 def _document(run_of: Fleet, plan: ClusterPlan, result: Mapping[str, Any]) -> Dict[str, Any]:
@@ -98,6 +149,9 @@ def _document(run_of: Fleet, plan: ClusterPlan, result: Mapping[str, Any]) -> Di
         "late": result["late"],
         "directory": str(run_of.context.get("rdma_manifests") or "manifests"),
         "unmet": plan.unmet,
+        "sets": [asdict(each) for each in plan.sets],
+        "requests": {group: [asdict(request) for request in each] for group, each in plan.requests.items()},
+        "status": {host: asdict(each) for host, each in plan.status.items()},
     }
 
 

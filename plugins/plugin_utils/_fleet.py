@@ -54,14 +54,30 @@ class Fleet:
         return registry.expected(self.hosts)
 
 
-def fleet(context: Mapping[str, Any]) -> Fleet:
-    """The fleet of the play. Raises AnsibleError."""
-    hostvars = context["hostvars"]
-    hosts = _strategy_inventory.hosts(context, context["ansible_play_hosts_all"], hostvars)
+def fleet(context: Mapping[str, Any], names: Sequence[str] = ()) -> Fleet:
+    """The fleet of the play, or of these hosts. Raises AnsibleError."""
+    hosts = _strategy_inventory.hosts(context, names or context["ansible_play_hosts_all"], context["hostvars"])
     known = _inventory.options(context)
     first = hosts[0].variables if hosts else {}
     values = {**plan_variables.defaults(known), **plan_variables.converted(first, known)[0]}
     return Fleet(context, hosts, known, values)
+
+
+def strategies(fleet: Fleet) -> Dict[str, Any]:
+    """What variables alone say of the strategies of this fleet, and what it takes to ask a cluster about them."""
+    hosts, every = fleet.hosts, registry.STRATEGIES.values()
+    return {
+        "groups": {host.group: plan_variables.strategy_of(host.variables) for host in hosts},
+        "requesting": registry.asked(hosts),
+        "resources": registry.resources(hosts, fleet.known),
+        "labels": [strategy.label for strategy in every if strategy.label],
+        "drivers": [strategy.driver for strategy in every if strategy.driver],
+        "driver_sets": registry.driver_sets(hosts, fleet.known),
+        "driver_pods": registry.driver_pods(hosts, fleet.known),
+        "kinds": registry.kinds(),
+        "objects": registry.looks(hosts),
+        "slices": fleet.with_dra,
+    }
 
 
 def _of_host(fleet: Fleet, host: InventoryHost) -> Dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.waves import RAMP
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import RunPlan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _cluster_plan,
@@ -20,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _node_plan,
     _plan_files,
     _preflight,
+    _waves,
 )
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import RunVariables
@@ -59,6 +61,15 @@ def _variables(making: Making) -> None:
     making.result["postponed"] = [problem for problem in found if problem not in own]
 
 
+def _strategies(making: Making) -> None:
+    making.result["strategies"] = _fleet.strategies(_fleet.fleet(making.run.task))
+
+
+def _waves_of(making: Making) -> None:
+    task = making.run.task
+    making.result["waves"] = _waves.of_hosts(making.run.hosts, task["hostvars"], making.options["ramp"])
+
+
 def _node(making: Making) -> None:
     if making.options["state"] == _PRESENT:
         making.problems += making.preflight(True)
@@ -68,7 +79,7 @@ def _node(making: Making) -> None:
 
 
 def _cluster(making: Making) -> None:
-    fleet = _fleet.fleet(making.run.task)
+    fleet = _fleet.fleet(making.run.task, making.options["hosts"])
     if making.options["plan"]:
         earlier = _cluster_plan.still_right(fleet, making.options["plan"])
         if earlier is not None:
@@ -83,7 +94,13 @@ def _cluster(making: Making) -> None:
 
 
 # Each adds its part.
-PARTS: Dict[str, Callable[[Making], None]] = {"variables": _variables, "node": _node, "cluster": _cluster}
+PARTS: Dict[str, Callable[[Making], None]] = {
+    "variables": _variables,
+    "strategies": _strategies,
+    "node": _node,
+    "waves": _waves_of,
+    "cluster": _cluster,
+}
 
 SPEC: Dict[str, Any] = {
     "parts": {"type": "list", "elements": "str", "choices": list(PARTS), "required": True},
@@ -99,6 +116,10 @@ SPEC: Dict[str, Any] = {
     "wait": {"type": "bool", "default": False},
     "unready": _TEXTS,
     "published": {"type": "bool", "default": False},
+    "hosts": _TEXTS,
+    "labels": {"type": "dict", "default": {}},
+    "sets": {"type": "bool", "default": False},
+    "ramp": {"type": "raw", "default": list(RAMP)},
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ansible.errors import AnsibleFilterError
 
@@ -49,13 +49,6 @@ def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory
     """These hosts with their variables and facts. ``context`` is Jinja's."""
     play = _inventory.of_play(context, hostvars)
     return [_host(name, hostvars[name], play) for name in names]
-
-
-def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
-    """The variables of one host of ``hostvars`` in their types, defaults included. ``context`` is Jinja's."""
-    known = _inventory.options(context)
-    host, own = _inventory.of_task(context, variables, _matters)
-    return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
 
 
 def given(value: Union[Given, str, None]) -> Optional[Given]:

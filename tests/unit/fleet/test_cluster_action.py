@@ -125,7 +125,7 @@ def test_drivers_start_anew_where_the_running_kernel_was_changed(own: dict[str, 
 
 
 def test_what_is_asked_of_the_cluster() -> None:
-    asked = _cluster_look.question(fleet_of(n1={"rdma_strategy": "shared_device"}), True, False, [])
+    asked = _cluster_look.question(fleet_of(n1={"rdma_strategy": "shared_device"}), False, False, False, [])
     # ResourceSlices are nobody's business there.
     assert (asked["dra"], "published" in asked) == (False, False)
     assert [each["name"] for each in asked["sets"]] == [
@@ -134,9 +134,9 @@ def test_what_is_asked_of_the_cluster() -> None:
         "zerocopy-rdma-shared-device",
         "zerocopy-rdma-host-device",
     ]
-    asked = _cluster_look.question(fleet_of(n1={"rdma_claims_wait_timeout": 7}), True, True, [])
+    asked = _cluster_look.question(fleet_of(n1={"rdma_claims_wait_timeout": 7}), True, True, True, [])
     assert (asked["dra"], asked["published"]) == (True, {"expected": {}, "wait": True, "wait_timeout": 7})
-    assert "published" not in _cluster_look.question(fleet_of(n1={}), False, False, [])
+    assert "published" not in _cluster_look.question(fleet_of(n1={}), True, False, False, [])
 
 
 def published(facts_of: Facts, *drivers: str, exists: bool = True) -> bool:
@@ -243,6 +243,7 @@ ANSWER: dict[str, Any] = {
     "nodes": {"n1": {}},
     "parents": [],
     "extended_resources": {},
+    "allocatable": {},
     "counted": [],
 }
 

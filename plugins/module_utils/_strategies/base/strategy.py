@@ -202,7 +202,8 @@ class ClaimsStage:
     """What pods claim, for people in ``text``.
 
     ``unmet`` is by host why what is published there does not meet claims that its facts allow. ``unknown`` are hosts
-    of which nothing is known, so that objects that they need may be missing.
+    of which nothing is known, so that objects that they need may be missing. ``asks`` and ``shows`` are those of
+    :class:`StrategyPlan`.
     """
 
     objects: ObjectSet
@@ -211,6 +212,8 @@ class ClaimsStage:
     problems: List[str] = field(default_factory=list)
     unmet: Dict[str, List[str]] = field(default_factory=dict)
     unknown: List[str] = field(default_factory=list)
+    asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
+    shows: Dict[str, NodeStatus] = field(default_factory=dict)
 
 
 class Strategy(ABC):

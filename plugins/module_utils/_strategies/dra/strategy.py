@@ -91,6 +91,11 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
     }
 
 
+def _shows(hosts: Sequence[InventoryHost]) -> Dict[str, NodeStatus]:
+    every = expected_devices.expected(served(NAME, hosts))
+    return {host: NodeStatus(tuple(node["drivers"])) for host, node in every.items()}
+
+
 def _set(
     part: str, objects: List[Dict[str, Any]], hosts: Sequence[InventoryHost], known: variables.Options
 ) -> ObjectSet:
@@ -124,11 +129,7 @@ class Dra(Strategy):
             found.sets = []
             return found
         found.sets.append(_set("claims", of_claims.objects, hosts, known))
-        own = served(NAME, hosts)
-        found.asks = _asks(own, of_claims)
-        found.shows = {
-            host: NodeStatus(tuple(node["drivers"])) for host, node in expected_devices.expected(own).items()
-        }
+        found.asks, found.shows = _asks(served(NAME, hosts), of_claims), _shows(hosts)
         return found
 
     @staticmethod
@@ -167,6 +168,8 @@ class Dra(Strategy):
             problems=plan.problems,
             unmet=plan.unmet,
             unknown=plan.unknown,
+            asks={} if plan.problems else _asks(served(NAME, hosts), plan),
+            shows={} if plan.problems else _shows(hosts),
         )
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:

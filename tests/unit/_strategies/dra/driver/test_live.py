@@ -11,7 +11,6 @@ from typing import Any, Callable
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.move_plan import move_plan
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.filter.strategy_verdicts import strategy_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
@@ -22,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, objects
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 Facts = Callable[..., dict[str, Any]]
 GROUP = "zerocopy.rdma/group"
