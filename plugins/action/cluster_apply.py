@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan, _manifest_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan, _manifest_files, _plan_files
 
 _MODULE = "zerocopy.rdma.cluster_apply"
 
@@ -23,7 +23,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         if "plan" not in arguments:
             result.update(self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars))
             return result
-        plan = _cluster_plan.read(str(arguments.pop("plan")))
+        plan = _plan_files.cluster_plan(str(arguments.pop("plan")))
         parts = list(arguments.pop("parts", None) or ["driver", "claims"])
         if not plan["cluster"]:
             return {**result, **_manifest_files.written(plan, bool(self._task.check_mode))}

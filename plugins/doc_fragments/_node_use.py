@@ -14,15 +14,14 @@ class ModuleDocFragment:
 options:
   ours:
     description:
-      - Labels by which the DaemonSets of this collection select nodes, as the filter P(zerocopy.rdma.strategies#filter)
-        returns them in C(labels). Pods of these DaemonSets do not count as users of RDMA.
+      - Labels by which the DaemonSets of this collection select nodes, as M(zerocopy.rdma.plan) returns them in
+        C(strategies.labels). Pods of these DaemonSets do not count as users of RDMA.
     type: list
     elements: str
     default: []
   drivers:
     description:
-      - DRA drivers whose devices are NICs, as the filter P(zerocopy.rdma.strategies#filter) returns them in
-        C(drivers).
+      - DRA drivers whose devices are NICs, as M(zerocopy.rdma.plan) returns them in C(strategies.drivers).
     type: list
     elements: str
     default: []

@@ -37,21 +37,17 @@ _value:
 
 from typing import Any, Callable, Dict, List
 
-import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.manifests import ordered
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _manifest_files
 
 
 def manifests(objects: List[Dict[str, Any]]) -> str:
     try:
-        # In a copy nothing is the same object twice, so there are no anchors, which people and some tools do not read.
-        found = ordered(plain(objects))
+        return _manifest_files.content(objects)
     except ClusterError as error:
         raise AnsibleFilterError(f"manifests: {error}") from error
-    return yaml.safe_dump_all(found, sort_keys=False, explicit_start=True, width=120)
 
 
 class FilterModule:

@@ -23,9 +23,9 @@ attributes:
     details:
       - Runs on the controller.
 options:
-  strategies:
-    description: The plan of all strategies.
-    type: dict
+  plan:
+    description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)).
+    type: raw
     required: true
   templates:
     description: Names of claim templates or extended resources. By default all.
@@ -56,7 +56,7 @@ seealso:
 EXAMPLES = r"""
 - name: Plan one pair for each template
   zerocopy.rdma.benchmark_plan:
-    strategies: "{{ strategies }}"
+    plan: "{{ plan.directory }}"
     repetitions: 1
   register: planned
   run_once: true

@@ -9,7 +9,7 @@ module: cluster_apply
 short_description: Carry out the cluster's part of a plan
 version_added: 0.1.0
 description:
-  - Carries out the steps that M(zerocopy.rdma.cluster_plan) has planned, in one process and over one connection. Steps
+  - Carries out the steps that M(zerocopy.rdma.plan) has planned, in one process and over one connection. Steps
     are labels of nodes, sets of objects, fields of an operator's policy, and extended resources of nodes.
   - Everything that may be refused is tried before anything is changed. Objects are tried by a dry run of the API
     server, and nothing is removed that a pod still uses.
@@ -24,7 +24,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 options:
   plan:
-    description: File of the plan, as M(zerocopy.rdma.cluster_plan) returns it.
+    description: Directory of the plan, as M(zerocopy.rdma.plan) returns it.
     type: path
   parts:
     description: Parts of the plan to carry out.
@@ -38,13 +38,13 @@ options:
     elements: dict
     default: []
 seealso:
-  - module: zerocopy.rdma.cluster_plan
+  - module: zerocopy.rdma.plan
 """
 
 EXAMPLES = r"""
 - name: Apply the drivers and device plugins of all strategies
   zerocopy.rdma.cluster_apply:
-    plan: "{{ plan.path }}"
+    plan: "{{ plan.directory }}"
     parts: [driver]
   run_once: true
   delegate_to: localhost

@@ -55,7 +55,7 @@ options:
     suboptions:
       expected:
         description: >-
-          What the drivers should publish on each node, as P(zerocopy.rdma.expected_devices#filter) returns it.
+          What the drivers should publish on each node. M(zerocopy.rdma.plan) sets it.
         type: dict
         default: {}
       wait:
@@ -94,12 +94,9 @@ EXAMPLES = r"""
   run_once: true
   delegate_to: localhost
 
-- name: Fail if RDMA links would get addresses of the cluster's networks
-  ansible.builtin.assert:
-    that: __problems == []
-    fail_msg: "{{ __problems }}"
-  vars:
-    __problems: "{{ ansible_play_hosts_all | zerocopy.rdma.prepare_problems(hostvars, networks=cluster.networks) }}"
+- name: Show which networks the cluster uses
+  ansible.builtin.debug:
+    msg: "{{ cluster.networks }}"
   run_once: true
 """
 
@@ -168,6 +165,11 @@ extended_resources:
   returned: success
   type: dict
   sample: {v100-01: [nvidia.com/gpu, rdma/rdma_v100]}
+allocatable:
+  description: Names of the extended resources of which each node has any that can be allocated.
+  returned: success
+  type: dict
+  sample: {v100-01: [nvidia.com/gpu]}
 counted:
   description: Nodes to which M(zerocopy.rdma.node_extended_resources) has written resources that only count pods.
   returned: success

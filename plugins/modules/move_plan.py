@@ -85,8 +85,8 @@ RETURN = r"""
 nodes:
   description:
     - For each host to move, its C(name), the strategy it has (C(away)), had when its move began (C(was)), and gets
-      (C(to)), whether either strategy has a daemon on its nodes (C(daemons)), the labels to set or remove (C(off)), and
-      the pods that have to end (C(users)).
+      (C(to)), whether either strategy has a daemon on its nodes (C(daemons)), the RDMA netns mode that it shall have
+      (C(netns_mode), empty for any), the labels to set or remove (C(off)), and the pods that have to end (C(users)).
     - The C(state) is V(todo) (not begun), V(cordoned) (pods still use RDMA), V(drained) (no pod uses RDMA), V(left)
       (the node has no strategy), V(switched) (the node has the new strategy and is still cordoned) or V(done).
   returned: without O(now)

@@ -25,13 +25,17 @@ seealso:
 """
 
 EXAMPLES = r"""
+- name: Look at the strategies of the inventory
+  zerocopy.rdma.plan:
+    parts: [strategies]
+  register: plan
+  run_once: true
+
 - name: Query which pods use RDMA on each node
   zerocopy.rdma.node_move_info:
-    ours: "{{ __strategies.labels }}"
-    drivers: "{{ __strategies.drivers }}"
-    resources: "{{ __strategies.resources.values() | flatten }}"
-  vars:
-    __strategies: "{{ ansible_play_hosts_all | zerocopy.rdma.strategies(hostvars) }}"
+    ours: "{{ plan.strategies.labels }}"
+    drivers: "{{ plan.strategies.drivers }}"
+    resources: "{{ plan.strategies.resources.values() | flatten }}"
   register: uses
   run_once: true
   delegate_to: localhost

@@ -6,20 +6,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: plan
-short_description: Plan what each host of the play shall be, once for all of them
+short_description: Plan what the nodes of a fleet and their cluster shall be, once for all of them
 version_added: 0.1.0
 description:
-  - Turns the variables and RDMA facts of all hosts of the batch (C(serial), by default the play) into one plan, on the
-    controller. Connects to no host, and changes nothing. Run it once (C(run_once)), after
-    M(zerocopy.rdma.rdma_facts).
-  - The plan is written to files that only the user can read, one for each host, in a temporary directory that Ansible
-    removes at the end of the run. M(zerocopy.rdma.node) reads the file of its host.
-  - Variables of the play take precedence over the inventory, as usual, and are evaluated for each host.
+  - Turns the variables and RDMA facts of all hosts, and one look at the cluster, into one plan, on the controller.
+    Changes nothing. Run it once (C(run_once)), after M(zerocopy.rdma.rdma_facts).
+  - The plan is written to files that only the user can read, one for each host and one for the cluster, in a temporary
+    directory that Ansible removes at the end of the run. M(zerocopy.rdma.node) reads the file of its host,
+    M(zerocopy.rdma.cluster_apply) that of the cluster.
+  - Variables of the play take precedence over the inventory, as usual.
+  - With C(rdma_cluster=none), no cluster is asked, and its part of the plan has manifests instead of steps.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.facts_module
+  - zerocopy.rdma._cluster
+  - kubernetes.core.k8s_auth_options
 attributes:
   platform:
     support: full
@@ -27,45 +30,241 @@ attributes:
       - Runs on the controller.
 options:
   parts:
-    description: Parts of the plan. V(node) has what the nodes themselves shall be.
+    description:
+      - Parts of the plan.
+      - V(variables) is only what is wrong with the variables of the hosts of the play, by themselves and beside those
+        of the whole inventory. It needs no facts.
+      - V(strategies) is only RV(strategies), which takes variables alone.
+      - V(node) has what the nodes themselves shall be, for the hosts of the batch (C(serial), by default the play) that
+        have not failed, and finds what their facts do not allow.
+      - V(waves) is the order in which nodes that differ are changed, after M(zerocopy.rdma.node) has compared them.
+      - V(cluster) has what the cluster needs so that pods of all hosts of the play get RDMA, for all strategies
+        (C(rdma_strategy)), also those that no group has any more.
     type: list
     elements: str
-    choices: [node]
-    default: [node]
+    choices: [variables, strategies, node, waves, cluster]
+    required: true
   state:
-    description: With V(absent), the plan is to put the nodes back as they were before, which needs no facts.
+    description:
+      - V(present) plans what the inventory wants.
+      - V(absent) plans to put the nodes back as they were before, which needs no facts, and to remove everything of
+        this collection from the cluster.
     type: str
     choices: [present, absent]
     default: present
+  role:
+    description:
+      - Name of a role. Problems of variables of other roles are then returned as RV(postponed). This is for
+        O(parts=variables).
+    type: str
+    default: ''
+  ask:
+    description:
+      - What the cluster is asked for. V(all) is all that steps depend on. V(published) is only what DRA drivers
+        publish, where a strategy needs it, and V(nothing) is nothing. M(zerocopy.rdma.cluster_apply) needs V(all).
+    type: str
+    choices: [all, published, nothing]
+    default: all
+  plan:
+    description:
+      - Directory of an earlier plan of this run. If it has a part for the cluster, nobody has used it, and no node was
+        changed since then, the cluster is not asked again, and that part is returned.
+    type: str
+    default: ''
+  strategies:
+    description: Names of strategies to plan in the cluster. By default, all are planned.
+    type: list
+    elements: str
+    default: []
+  wait:
+    description:
+      - Whether to wait until the DRA drivers publish the devices for which claims are planned, up to
+        C(rdma_claims_wait_timeout) seconds without progress.
+    type: bool
+    default: false
+  unready:
+    description: Hosts whose driver is known not to work. They are not waited for.
+    type: list
+    elements: str
+    default: []
+  published:
+    description: Whether to return what the drivers publish as RV(published), and what is expected as RV(expected).
+    type: bool
+    default: false
+  hosts:
+    description: Hosts for whose nodes the cluster is planned. By default, all hosts of the play.
+    type: list
+    elements: str
+    default: []
+  labels:
+    description: Labels of each node to plan the cluster with, instead of those that the nodes have.
+    type: dict
+    default: {}
+  sets:
+    description:
+      - Whether to return the planned objects as RV(sets), whatever else is in the way of the strategies in the cluster.
+    type: bool
+    default: false
+  ramp:
+    description: Sizes of the first waves, as C(rdma_serial). The last one holds for all that follow.
+    type: raw
+    default: [1, 10%, 25%]
 seealso:
   - module: zerocopy.rdma.node
+  - module: zerocopy.rdma.cluster_apply
 """
 
 EXAMPLES = r"""
-- name: Plan the nodes
+- name: Plan
   zerocopy.rdma.plan:
+    parts: [node, cluster]
   register: plan
+  run_once: true
+  delegate_to: localhost
+
+- name: Fail if something cannot be as it is planned
+  ansible.builtin.fail:
+    msg: "{{ plan.problems }}"
+  when: plan.problems | length > 0
   run_once: true
 
 - name: Compare each node with its plan
   zerocopy.rdma.node:
     plan: "{{ plan.directory }}"
     compare: true
+
+- name: Apply
+  zerocopy.rdma.cluster_apply:
+    plan: "{{ plan.directory }}"
+  run_once: true
+  delegate_to: localhost
 """
 
 RETURN = r"""
 directory:
-  description: Directory with the plan.
+  description: Directory of the plan on the controller. It has no part for the cluster if there are problems.
   returned: success
   type: str
 problems:
-  description: Why nothing is planned for a host, by host. M(zerocopy.rdma.node) fails on these hosts.
-  returned: success
-  type: dict
-  sample: {h100-03: "h100-03: there are no facts about its HCAs"}
-images:
-  description: Hosts with images that come from archives.
+  description: One line for each problem, with the hosts, the variable, its value and what would be correct.
   returned: success
   type: list
   elements: str
+postponed:
+  description: Problems of variables that O(role) does not use.
+  returned: O(parts) has V(variables)
+  type: list
+  elements: str
+unplanned:
+  description: Why nothing is planned for a host, by host. M(zerocopy.rdma.node) fails on these hosts.
+  returned: O(parts) has V(node)
+  type: dict
+  sample: {h100-03: "h100-03: there are no facts about its HCAs"}
+strategies:
+  description:
+    - What the variables alone say of the strategies. C(groups) has the strategy of each group, and C(requesting) that
+      of each group whose pods can request RDMA. C(requested_by) has, for strategies whose pods can request nothing
+      without it, the variable that says what. C(resources) has, for each strategy, the extended resources that groups
+      have or had with it.
+    - C(labels) are those by which the DaemonSets of all strategies select nodes, C(drivers) their DRA drivers, and
+      C(driver_pods) C(namespace) and C(selector) of the pods of each DRA driver. C(objects) are those of operators, as
+      an option of M(zerocopy.rdma.cluster_info). C(ofed_strategy) is the one whose groups can have the OFED driver of
+      NVIDIA's Network Operator.
+  returned: O(parts) has V(strategies) or V(cluster)
+  type: dict
+waves:
+  description: Hosts of each wave.
+  returned: O(parts) has V(waves)
+  type: list
+  elements: list
+requests:
+  description:
+    - For each group, the ways in which its pods can request RDMA, as M(zerocopy.rdma.workload_manifests) takes them.
+  returned: O(parts) has V(cluster)
+  type: dict
+device_plugin_gpus:
+  description: For each node, the GPUs that a device plugin allocates although a DRA driver is to be installed.
+  returned: O(ask=all) with a cluster
+  type: dict
+ofed:
+  description: Hosts whose nodes have the OFED driver of NVIDIA's Network Operator.
+  returned: O(ask=all)
+  type: list
+  elements: str
+sets:
+  description: Sets of objects (M(zerocopy.rdma.applyset)), with C(name), C(namespace) and C(objects).
+  returned: O(sets=true)
+  type: list
+  elements: dict
+unknown:
+  description: Hosts that may need further objects, because nothing is known of them.
+  returned: O(sets=true)
+  type: list
+  elements: str
+expected:
+  description:
+    - For each host, what DRA drivers should publish, as M(zerocopy.rdma.resource_slice_info) takes it.
+  returned: O(published=true)
+  type: dict
+unprepared:
+  description: Why drivers would not work on nodes as they are now. Empty in check mode.
+  returned: O(parts) has V(cluster)
+  type: list
+  elements: str
+warnings_shown:
+  description: Problems that do not prevent applying the plan.
+  returned: O(parts) has V(cluster)
+  type: list
+  elements: str
+text:
+  description: What pods can claim, and how it is aligned. Empty if RV(late).
+  returned: O(parts) has V(cluster)
+  type: str
+differences:
+  description: How what nodes publish differs from their facts. Empty if RV(late).
+  returned: O(parts) has V(cluster)
+  type: list
+  elements: str
+unmet:
+  description: For each host whose claims can be satisfied according to its facts but not to what it publishes, why.
+  returned: O(parts) has V(cluster)
+  type: dict
+late:
+  description:
+    - Whether claims have to be planned again, because drivers are still to publish devices. The plan then has no steps
+      for claims.
+  returned: O(parts) has V(cluster)
+  type: bool
+leaving:
+  description: For each node, the extended resources that it would lose. No pod may hold them.
+  returned: O(parts) has V(cluster)
+  type: dict
+cluster:
+  description: Whether the plan is for a cluster (C(rdma_cluster)).
+  returned: O(parts) has V(cluster)
+  type: bool
+checks:
+  description:
+    - For each host whose node has to fulfil a condition of its strategy before the cluster is changed, the role that
+      checks it (entry point C(node_check)).
+  returned: O(parts) has V(cluster)
+  type: dict
+  sample: {v100-01: rdma_host_device}
+images:
+  description: Hosts on which images of their strategy are imported from archives.
+  returned: O(parts) has V(cluster)
+  type: list
+  elements: str
+charts:
+  description:
+    - Roles that install a DRA driver with its chart between the steps for drivers and those for claims (entry points
+      C(chart_check) and C(chart), for the removal C(chart_helm) and C(chart_absent)).
+  returned: O(parts) has V(cluster)
+  type: list
+  elements: str
+  sample: [rdma_driver]
+published:
+  description: What DRA drivers publish, as M(zerocopy.rdma.resource_slice_info) returns it.
+  returned: O(published=true), and a strategy that needs it
+  type: dict
 """

@@ -78,10 +78,9 @@ options:
     type: list
     elements: dict
     default: []
-  strategies:
-    description: The plan of all strategies, for V(benchmark).
-    type: dict
-    default: {}
+  plan:
+    description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)), for V(benchmark).
+    type: raw
   slices:
     description: The ResourceSlices of the cluster, for V(benchmark).
     type: list

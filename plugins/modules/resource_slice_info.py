@@ -27,8 +27,7 @@ extends_documentation_fragment:
 options:
   expected:
     description:
-      - What the drivers of each node should publish, by node name, as P(zerocopy.rdma.expected_devices#filter) returns
-        it.
+      - What the drivers of each node should publish, by node name, as M(zerocopy.rdma.plan) returns it.
     type: dict
     default: {}
   gather_subset:
@@ -61,9 +60,17 @@ seealso:
 """
 
 EXAMPLES = r"""
+- name: Plan
+  zerocopy.rdma.plan:
+    parts: [cluster]
+    ask: nothing
+    published: true
+  register: plan
+  run_once: true
+
 - name: Compare what drivers publish with the facts
   zerocopy.rdma.resource_slice_info:
-    expected: "{{ ansible_play_hosts_all | zerocopy.rdma.expected_devices(hostvars) }}"
+    expected: "{{ plan.expected }}"
     gather_subset: []
   register: cluster
   run_once: true

@@ -76,10 +76,11 @@ options:
   failure:
     description: Why V(cluster) has nothing to judge, with the C(task) of provision that failed and the C(reason).
     type: dict
-  strategies:
-    description: The plan of all strategies, for V(pods_plan) and V(pods).
-    type: dict
-    default: {}
+  plan:
+    description:
+      - Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)), or
+        RV(zerocopy.rdma.move_plan#module:objects), for V(pods_plan) and V(pods).
+    type: raw
   sample:
     description: Number of nodes of each group on which pods are run, V(0) for all.
     type: int

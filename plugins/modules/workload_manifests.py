@@ -58,7 +58,7 @@ options:
     default: present
   requests:
     description:
-      - The requests that pods of the group can make, as the filter P(zerocopy.rdma.pod_requests#filter) returns them.
+      - The requests that pods of the group can make, as M(zerocopy.rdma.plan) returns them.
         Not used with O(state=absent).
     type: list
     elements: dict
@@ -141,14 +141,20 @@ seealso:
 """
 
 EXAMPLES = r"""
+- name: Plan how pods request RDMA
+  zerocopy.rdma.plan:
+    parts: [cluster]
+    ask: published
+  register: plan
+  run_once: true
+  delegate_to: localhost
+
 - name: Rewrite the manifests of a repository
   zerocopy.rdma.workload_manifests:
     paths: [clusters/production]
-    requests: "{{ plan | zerocopy.rdma.pod_requests('h100') }}"
+    requests: "{{ plan.requests.h100 }}"
     choices:
       llm/prefill: [h100-1gpu-1nic-numa0]
-  vars:
-    plan: "{{ ansible_play_hosts_all | zerocopy.rdma.strategy_plan(hostvars) }}"
   run_once: true
   delegate_to: localhost
 

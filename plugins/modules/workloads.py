@@ -24,9 +24,9 @@ attributes:
     details:
       - Runs on the controller.
 options:
-  strategies:
-    description: The plan of all strategies.
-    type: dict
+  plan:
+    description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)).
+    type: raw
     required: true
   script:
     description: Content of C(rdma-env.sh), with which the containers start.
@@ -59,7 +59,7 @@ options:
 EXAMPLES = r"""
 - name: Make the examples
   zerocopy.rdma.workloads:
-    strategies: "{{ strategies }}"
+    plan: "{{ plan.directory }}"
     script: "{{ lookup('ansible.builtin.file', 'rdma-env.sh', rstrip=false) }}"
     settings:
       model: Qwen/Qwen3-8B

@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The benchmark's pairs of pods, and its document, from the plan of all strategies and what tasks have registered."""
+"""The benchmark's pairs of pods, and its document, from the plan and what tasks have registered."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def planned(options: Map) -> Dict[str, Any]:
         options["namespace"],
         {name: str(value) for name, value in options["environment"].items()},
     )
-    found = plan.plan(*_strategy_answers.read(options["strategies"]), tests)
+    found = plan.plan(*_strategy_answers.read(options["plan"]), tests)
     if found.problems:
         message = "\n".join(["No pod was created. Fix this first:", *found.problems])
         return {"failed": True, "msg": message, "problems": found.problems}
@@ -48,5 +48,5 @@ def document(context: Map, options: Map, created: Optional[str] = None) -> Bench
     settings = BenchmarkSettings(
         plain(options["parameters"]), options["fraction"], plain(options["models"]), options["skipped"]
     )
-    asks = _strategy_answers.read(options["strategies"]).asks
+    asks = _strategy_answers.read(options["plan"]).asks
     return judge.judge(pairs, results, asks, nodes, settings, _run.collection_version(), created)

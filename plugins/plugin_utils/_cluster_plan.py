@@ -8,174 +8,155 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-import yaml
-from ansible import constants
-from ansible.errors import AnsibleError
-
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan, steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import ClusterPlan, Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.manifests import ordered
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.unserved import Provisioned, reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import in_use, registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import requests
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_look, _fleet, _manifest_files, _plan_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
-# What the tasks of this run have left on hosts.
-_DRIFT, _KERNEL = "rdma_drift_result", "rdma_kernel_result"
-# Which node a host is, recorded or real, and its runtime.
-_OF_NODE = _ROOT, _FLAVOUR = "rdma_discover_root", "rdma_runtime_flavour"
-# Changes of files alone concern no driver that runs.
-_FILES = ("file", "initramfs")
+ALL, PUBLISHED, NOTHING = "all", "published", "nothing"
 
 
-class PlayContext(Mapping[str, Any]):
-    """The variables of a task, with their values worked out when they are asked for, as Jinja's context has them."""
+class Planned(NamedTuple):
+    """``document`` is written for the steps that follow, ``result`` is what a task gets."""
 
-    def __init__(self, task_vars: Mapping[str, Any], template: Callable[[Any], Any]) -> None:
-        self._vars, self._template = task_vars, template
-
-    def __getitem__(self, name: str) -> Any:
-        value = self._vars[name]
-        return value if name == "hostvars" else self._template(value)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._vars)
-
-    def __len__(self) -> int:
-        return len(self._vars)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._vars
+    result: Dict[str, Any]
+    document: Dict[str, Any]
 
 
-@dataclass
-class Fleet:
-    """The hosts of a play with their variables and facts, and what is true for all of them."""
-
-    context: Mapping[str, Any]
-    hosts: List[InventoryHost]
-    known: plan_variables.Options
-    values: Dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def with_cluster(self) -> bool:
-        """Whether there is a cluster, and not only manifests of its objects."""
-        return str(self.context.get("rdma_cluster") or "kubernetes") != "none"
-
-    @property
-    def check(self) -> bool:
-        return bool(self.context.get("ansible_check_mode"))
-
-
-def fleet(context: Mapping[str, Any]) -> Fleet:
-    """The fleet of the play. Raises AnsibleError."""
-    hostvars = context["hostvars"]
-    hosts = _strategy_inventory.hosts(context, context["ansible_play_hosts_all"], hostvars)
-    known = _inventory.options(context)
-    return Fleet(context, hosts, known, _strategy_inventory.of_fleet(hosts, known))
-
-
-def question(fleet: Fleet, with_slices: bool, wait: bool, unready: Sequence[str]) -> Dict[str, Any]:
-    """The options of ``cluster_info`` for one look at the cluster that is enough for the plan."""
-    resource_api = any(strategy.slices for strategy in registry.used(fleet.hosts))
-    published = {
-        "expected": registry.expected(fleet.hosts, unready),
-        "wait": wait,
-        "wait_timeout": registry.publish_timeout(fleet.values),
+def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
+    """The plan of the whole fleet. Raises ValueError where the cluster gives no answer."""
+    if options["ask"] != ALL:
+        return _without_steps(run_of, options, ask)
+    present, wait = options["state"] == "present", options["wait"] and not run_of.check
+    answer = _answer(run_of, options, ask, wait) if run_of.with_cluster else {}
+    is_late = bool(answer) and not wait and not run_of.check and _cluster_look.late(run_of, answer)
+    # Outside check mode, the driver of a chart and its classes will exist when claims are applied.
+    classes = not (registry.charts(run_of.values) and (run_of.check or is_late))
+    state = _cluster_look.state(answer, classes) if answer else _cluster_look.state_of_manifests(run_of)
+    if options["labels"]:
+        state = replace(state, labels=options["labels"])
+    if present:
+        restarted = _fleet.restarted(run_of.context["hostvars"], run_of.hosts) if not wait else []
+        plan = cluster_plan.cluster_plan(run_of.hosts, state, run_of.known, options["strategies"], restarted)
+        # What is in the way of other strategies is nothing to who wants some objects.
+        if answer and not options["sets"]:
+            plan.problems = [*obstacles(run_of, state, answer["networks"]), *plan.problems]
+    else:
+        state = state if answer else ClusterState()
+        plan = cluster_plan.removal(run_of.hosts, state, run_of.known, options["strategies"])
+    published = answer.get("published") or {}
+    result = {
+        **_result(run_of, plan, present),
+        "text": "" if is_late else plan.text,
+        "differences": [] if is_late else list(published.get("differences") or []),
+        "late": is_late,
+        "leaving": in_use.leaving(run_of.hosts, cluster_plan.use_of(state), run_of.known) if present else {},
+        "device_plugin_gpus": _device_plugin_gpus(run_of, answer) if answer else {},
+        "ofed": [host.name for host in run_of.hosts if ofed.has(state.labels.get(host.name), registry.of_ofed().label)],
     }
+    document = {
+        **_document(run_of, plan, result),
+        "asked": ALL,
+        "steps": [step for step in steps.written(plan.steps) if not (is_late and step["part"] == steps.CLAIMS)],
+        "manifests": [{"name": each.name, "content": content(each)} for each in plan.manifests],
+        "nodes": published.get("nodes") or {},
+    }
+    return Planned({**result, **_details(run_of, options, plan, published)}, document)
+
+
+def _answer(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> Dict[str, Any]:
+    resource_api = run_of.resource_api and not options["sets"]
+    with_slices = resource_api and options["state"] == "present"
+    question = _cluster_look.question(run_of, resource_api, with_slices, wait, options["unready"])
+    return _cluster_look.everything(question, ask)
+
+
+def _details(
+    run_of: Fleet, options: Mapping[str, Any], plan: ClusterPlan, published: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """What is returned only to who asks for it, because of its size."""
+    found: Dict[str, Any] = {}
+    if options["published"]:
+        found["expected"] = run_of.expected
+        if published:
+            found["published"] = published
+    if options["sets"]:
+        found.update(sets=[asdict(each) for each in plan.sets], unknown=plan.unknown)
+    return found
+
+
+def _device_plugin_gpus(run_of: Fleet, answer: Mapping[str, Any]) -> Dict[str, List[str]]:
+    """By node the GPUs of device plugins where the chart of a DRA driver would offer them as well."""
+    nics = [name for names in registry.resources(run_of.hosts, run_of.known).values() for name in names]
+    more = Names(
+        [*nics, *(run_of.context.get("rdma_audit_resources") or [])], run_of.context.get("rdma_gpu_resources") or []
+    )
+    hosts = [host.name for host in run_of.hosts]
+    return registry.device_plugin_gpus(answer["allocatable"], answer["nodes"], hosts, run_of.values, more)
+
+
+def _without_steps(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
+    """What is wrong, and what pods can request, as far as this is known without all that steps depend on."""
+    answer = _cluster_look.published(run_of, ask) if options["ask"] == PUBLISHED else {}
+    state = _cluster_look.state_of_published(answer, not registry.charts(run_of.values))
+    plan = cluster_plan.cluster_plan(run_of.hosts, state, run_of.known, options["strategies"], tolerant=False)
+    result = {**_result(run_of, plan, True), "text": plan.text, "differences": [], "late": False, "leaving": {}}
+    document = {**_document(run_of, plan, result), "asked": options["ask"]}
+    return Planned({**result, **_details(run_of, options, plan, answer)}, document)
+
+
+def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:
     return {
-        "resource_api": resource_api,
-        "kinds": registry.kinds(),
-        "objects": registry.looks(fleet.hosts),
-        "sets": registry.sets(fleet.hosts, fleet.known),
-        **({"published": published} if resource_api and with_slices else {}),
+        "problems": plan.problems,
+        "warnings_shown": plan.warnings,
+        "unprepared": [] if run_of.check else plan.unprepared,
+        "unmet": plan.unmet,
+        "cluster": run_of.with_cluster,
+        "checks": _fleet.node_checks(run_of) if present else {},
+        "images": _fleet.with_images(run_of) if present else [],
+        "charts": registry.charts(run_of.values) if run_of.with_cluster else [],
+        "strategies": _fleet.strategies(run_of),
+        "requests": {group: requests.named(_objects(plan), each) for group, each in plan.requests.items()},
     }
 
 
-def state(fleet: Fleet, answer: Mapping[str, Any], with_classes: bool) -> ClusterState:
-    """What the plan takes of an answer to :func:`question`; ``with_classes``: no further DeviceClasses will come."""
-    published = answer.get("published") or {}
-    found = _strategy_inventory.cluster(
-        published.get("slices"),
-        published.get("kubernetes"),
-        published.get("device_classes") if with_classes else None,
-        answer["kinds"],
-        answer["objects"],
-        answer["nodes"],
-        answer["daemon_sets"],
-    )
-    return ClusterState(
-        **{
-            **{name: getattr(found, name) for name in ClusterState.__dataclass_fields__},
-            "kueue_classes": published.get("kueue_classes"),
-            "held": answer["held"],
-            "parents": [(each["namespace"], each["name"]) for each in answer["parents"]],
-            "extended_resources": answer["extended_resources"],
-            "counted": answer["counted"],
-        }
-    )
+def _objects(plan: ClusterPlan) -> List[Dict[str, Any]]:
+    return [item for each in plan.sets for item in each.objects]
 
 
-def late(fleet: Fleet, answer: Mapping[str, Any]) -> bool:
-    """Whether drivers are still to publish what claims are planned for."""
-    published = answer.get("published") or {}
-    if "slices" not in published:
-        return False
-    serving = model.serving(model.devices(published["slices"]))
-    awaited = {
-        (driver, name)
-        for name, each in registry.expected(fleet.hosts).items()
-        for driver in each["wait"]
-        if published["nodes"].get(name, {}).get("exists")
+def _document(run_of: Fleet, plan: ClusterPlan, result: Mapping[str, Any]) -> Dict[str, Any]:
+    return {
+        "result": dict(result),
+        "cluster": run_of.with_cluster,
+        "hosts": [host.name for host in run_of.hosts],
+        "late": result["late"],
+        "directory": str(run_of.context.get("rdma_manifests") or "manifests"),
+        "unmet": plan.unmet,
+        "sets": [asdict(each) for each in plan.sets],
+        "requests": {group: [asdict(request) for request in each] for group, each in plan.requests.items()},
+        "status": {host: asdict(each) for host, each in plan.status.items()},
     }
-    return not awaited <= serving
 
 
-def _of_host(fleet: Fleet, host: InventoryHost) -> Dict[str, Any]:
-    """Its variables in their types, with those that say what its node is."""
-    of_node = _inventory.of_host(fleet.context["hostvars"][host.name], {}, _OF_NODE.__contains__)[0]
-    own = plan_variables.converted({**host.variables, **of_node}, fleet.known)[0]
-    return {**plan_variables.defaults(fleet.known), **own}
-
-
-def node_checks(fleet: Fleet) -> Dict[str, str]:
-    """By host the role whose check its node has to pass; recorded nodes run no pods."""
-    found = {}
-    for host in fleet.hosts:
-        values = _of_host(fleet, host)
-        strategy = registry.of_host(values)
-        role = strategy.node_check(values) if strategy and values[_ROOT] == "/" else ""
-        if role:
-            found[host.name] = role
-    return found
-
-
-def with_images(fleet: Fleet) -> List[str]:
-    """Hosts on which images are imported: where one is missing, if this run has compared them."""
-    found = []
-    for host in fleet.hosts:
-        variables = fleet.context["hostvars"][host.name]
-        compared = ((_inventory.raw(variables, _DRIFT) or {}).get("concerns") or {}).get("images")
-        if compared and not compared.get("changed") and compared.get("error") is None:
-            continue
-        values = _of_host(fleet, host)
-        strategy = registry.of_host(values)
-        imported = [image for image in strategy.images(values) if image.archive] if strategy else []
-        if imported and values[_FLAVOUR] != "none" and values[_ROOT] == "/":
-            found.append(host.name)
-    return found
+def still_right(run_of: Fleet, directory: str) -> Optional[Dict[str, Any]]:
+    """The result of an earlier plan of this run, if that was of the same nodes as they are now, for one use."""
+    if _fleet.has_changed(run_of):
+        return None
+    found = _plan_files.taken(directory, lambda document: document["asked"] == ALL)
+    # Since then, nodes were compared.
+    return None if found is None else {**found["result"], "images": _fleet.with_images(run_of)}
 
 
 def network_problems(fleet: Fleet, networks: Mapping[str, Sequence[str]]) -> List[str]:
@@ -187,25 +168,6 @@ def network_problems(fleet: Fleet, networks: Mapping[str, Sequence[str]]) -> Lis
 def obstacles(fleet: Fleet, found: ClusterState, networks: Mapping[str, Sequence[str]]) -> List[str]:
     """Why the cluster cannot get what the inventory wants, as far as this is known without facts."""
     return [*network_problems(fleet, networks), *cluster_plan.obstacles(fleet.hosts, found, fleet.known)]
-
-
-def leaving(fleet: Fleet, found: ClusterState) -> Dict[str, List[str]]:
-    """By node the extended resources that it would lose, and that no pod may hold."""
-    return in_use.leaving(fleet.hosts, cluster_plan.use_of(found), fleet.known)
-
-
-def restarted(hostvars: Mapping[str, Mapping[str, Any]], hosts: Sequence[InventoryHost]) -> List[str]:
-    """Hosts whose running kernel was changed in this run: modules, or the RDMA netns mode."""
-    return [host.name for host in hosts if _changed(hostvars[host.name])]
-
-
-def _changed(variables: Mapping[str, Any]) -> bool:
-    # A result of an earlier run in the same process says nothing of a node that did not differ in this one.
-    drift = _inventory.raw(variables, _DRIFT)
-    if drift is not None and not drift.get("differs"):
-        return False
-    changes = (_inventory.raw(variables, _KERNEL) or {}).get("changes") or []
-    return any(change["kind"] not in _FILES for change in changes)
 
 
 def unserved(fleet_hosts: Sequence[str], plan: Mapping[str, Any], result: Mapping[str, Any]) -> Dict[str, List[str]]:
@@ -227,55 +189,8 @@ def unserved(fleet_hosts: Sequence[str], plan: Mapping[str, Any], result: Mappin
     return {host: lines for host, lines in found.items() if lines}
 
 
-def document(fleet: Fleet, plan: ClusterPlan, answer: Mapping[str, Any], is_late: bool) -> Dict[str, Any]:
-    """What is written for the steps that follow."""
-    published = answer.get("published") or {}
-    return {
-        "cluster": fleet.with_cluster,
-        "hosts": [host.name for host in fleet.hosts],
-        "steps": [step for step in steps.written(plan.steps) if not (is_late and step["part"] == steps.CLAIMS)],
-        "late": is_late,
-        "manifests": [{"name": each.name, "content": content(each)} for each in plan.manifests],
-        "directory": str(fleet.context.get("rdma_manifests") or "manifests"),
-        "nodes": published.get("nodes") or {},
-        "unmet": plan.unmet,
-    }
-
-
 def content(manifest: Manifest) -> str:
     """A file of manifests, empty without objects."""
     if not manifest.objects:
         return ""
-    # In a copy nothing is the same object twice, so there are no anchors, which people and some tools do not read.
-    objects = ordered(plain(list(manifest.objects)))
-    return manifest.comment + yaml.safe_dump_all(objects, sort_keys=False, explicit_start=True, width=120)
-
-
-def write(content: Mapping[str, Any]) -> str:
-    """Write the plan to a file of this run, which nobody else reads, and return its path."""
-    handle, path = tempfile.mkstemp(prefix="rdma-plan-", suffix=".json", dir=constants.DEFAULT_LOCAL_TMP)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(plain(content), file)
-    return path
-
-
-def read(path: str) -> Dict[str, Any]:
-    """The plan that :func:`write` wrote. Raises AnsibleError."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found: Dict[str, Any] = json.load(file)
-    except (OSError, ValueError) as error:
-        raise AnsibleError(f"plan is {path!r}, which is not a plan of this run: {error}") from error
-    return found
-
-
-def state_of_manifests(fleet: Fleet) -> ClusterState:
-    """What the manifests of an earlier run say of the cluster: which NICs a driver leaves out."""
-    found: List[Dict[str, Any]] = []
-    directory = os.path.realpath(os.path.expanduser(str(fleet.context.get("rdma_manifests") or "manifests")))
-    for strategy in registry.STRATEGIES.values():
-        path = os.path.join(directory, strategy.manifests.objects)
-        if strategy.driver and os.path.isfile(path):
-            with open(path, encoding="utf-8") as file:
-                found += [item for item in yaml.safe_load_all(file) if item and item.get("kind") == "DaemonSet"]
-    return ClusterState(daemon_sets=found)
+    return manifest.comment + _manifest_files.content(manifest.objects)

@@ -4,14 +4,25 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The manifests of a plan for a fleet without a cluster: files on the controller."""
+"""Manifests as text, and those of a plan for a fleet without a cluster: files on the controller."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Sequence
 
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.manifests import ordered
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files
+
+
+def content(objects: Sequence[Mapping[str, Any]]) -> str:
+    """These objects in the order in which they can be applied. Raises ClusterError for what is none."""
+    # In a copy nothing is the same object twice, so there are no anchors, which people and some tools do not read.
+    found = ordered(plain(list(objects)))
+    return str(yaml.safe_dump_all(found, sort_keys=False, explicit_start=True, width=120))
 
 
 def written(plan: Mapping[str, Any], check: bool) -> Dict[str, Any]:

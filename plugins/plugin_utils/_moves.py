@@ -72,8 +72,7 @@ def questions(fleet: MovingFleet) -> Questions:
 def answer(fleet: MovingFleet, answers: Mapping[str, Map]) -> Dict[str, Any]:
     """What the plan takes of the answers, as later calls get it back."""
     uses, cluster, published = answers["uses"], answers["cluster"], answers.get("published") or {}
-    first = fleet.hosts[0].variables if fleet.hosts else {}
-    values = {**plan_variables.defaults(fleet.known), **plan_variables.converted(first, fleet.known)[0]}
+    values = _strategy_inventory.of_fleet(fleet.hosts, fleet.known)
     return {
         "nodes": uses["nodes"],
         "plugins": uses["plugins"],
@@ -106,10 +105,11 @@ def plan(fleet: MovingFleet, options: Map, cluster: Map) -> Dict[str, Any]:
     uses, state = _read(cluster)
     chosen = moves.MoveOptions(options["evict"], options["old_labels"], _waves.sizes(options["ramp"]), fleet.limits)
     found = moves.plan(fleet.hosts, uses, options["moving"], chosen)
+    modes = {host.name: registry.netns_mode(host.variables) or "" for host in fleet.hosts}
     whole = registry.plan(moves.plannable(fleet.hosts, uses), state, fleet.known)
     return {
         **fleet.names,
-        "nodes": {node.name: asdict(node) for node in found.nodes},
+        "nodes": {node.name: {**asdict(node), "netns_mode": modes[node.name]} for node in found.nodes},
         "waves": found.waves,
         "rest": found.rest,
         "broken": found.broken,

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, List, Mapping
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 
@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
@@ -79,7 +79,6 @@ def of_host(variables: HostVariables, state: str = node_options.PRESENT) -> Host
         return replace(plan, problem=str(error))
 
 
-def of_run(run: RunVariables, plan: RunPlan, state: str) -> RunPlan:
-    """The plan with what each host of the run shall be."""
-    found = [of_host(variables, state) for variables in run.of_hosts()]
-    return replace(plan, hosts={host.host: host for host in found})
+def of_run(run: RunVariables, state: str) -> List[HostPlan]:
+    """What each host of the run shall be."""
+    return [of_host(variables, state) for variables in run.of_hosts()]

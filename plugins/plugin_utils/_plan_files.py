@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The plan of a run as files that only the user can read, one for each host.
+"""The plan of a run as files that only the user can read: one for each host, and one for the cluster.
 
 Ansible removes them with its other temporary files at the end of the run. As a variable, the plan would be looked
 through for templates again for each host and task.
@@ -17,13 +17,14 @@ import json
 import os
 import re
 import tempfile
-from typing import Any
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from ansible import constants
 from ansible.errors import AnsibleError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 
 
 def path_of(directory: str, host: str) -> str:
@@ -39,11 +40,17 @@ def write_file(path: str, content: Any) -> None:
         json.dump(content, file)
 
 
+# The cluster's part, and a mark that it was used.
+_CLUSTER, _TAKEN = "cluster.json", "cluster.taken"
+
+
 def write(plan: RunPlan) -> str:
     """The new directory of this plan."""
     directory = tempfile.mkdtemp(prefix="rdma-plan-", dir=constants.DEFAULT_LOCAL_TMP)
     for host, planned in plan.hosts.items():
         write_file(path_of(directory, host), planned.as_dict())
+    if plan.cluster is not None:
+        write_file(os.path.join(directory, _CLUSTER), plain(plan.cluster))
     return directory
 
 
@@ -54,3 +61,24 @@ def host_plan(directory: str, host: str) -> HostPlan:
             return document.host_plan(json.load(file))
     except (OSError, ValueError) as error:
         raise AnsibleError(f"{host}: {directory} has no plan for this host: {error}") from error
+
+
+def cluster_plan(directory: str) -> Dict[str, Any]:
+    """The cluster's part. Raises AnsibleError where this run has planned nothing for it."""
+    try:
+        with open(os.path.join(directory, _CLUSTER), encoding="utf-8") as file:
+            found: Dict[str, Any] = json.load(file)
+    except (OSError, ValueError) as error:
+        raise AnsibleError(f"plan is {directory!r}, which has no plan of this run for the cluster: {error}") from error
+    return found
+
+
+def taken(directory: str, usable: Callable[[Mapping[str, Any]], bool]) -> Optional[Dict[str, Any]]:
+    """The cluster's part for the first who asks for it, if it is ``usable``; afterwards the cluster may be another."""
+    if not os.path.isfile(os.path.join(directory, _CLUSTER)) or os.path.exists(os.path.join(directory, _TAKEN)):
+        return None
+    found = cluster_plan(directory)
+    if not usable(found):
+        return None
+    write_file(os.path.join(directory, _TAKEN), True)
+    return found

@@ -21,14 +21,15 @@ _MISSING = object()
 class HostVariables(Mapping[str, Any]):
     """Variables of one host, each worked out when it is read. To filters it looks as Jinja's context does.
 
-    Raises AnsibleError for a value that cannot be worked out.
+    Raises AnsibleError for a value that cannot be worked out. ``hostvars`` work out their values themselves.
     """
 
     def __init__(self, raw: Mapping[str, Any], loader: DataLoader) -> None:
         self._vars, self._templar = raw, Templar(loader=loader, variables=raw)
 
     def __getitem__(self, name: str) -> Any:
-        return self._templar.template(self._vars[name])
+        value = self._vars[name]
+        return value if name == "hostvars" else self._templar.template(value)
 
     def __contains__(self, name: object) -> bool:
         return name in self._vars
@@ -46,6 +47,7 @@ class RunVariables:
     def __init__(self, raw: Mapping[str, Any], loader: DataLoader) -> None:
         self._raw, self._loader = raw, loader
         self.host = str(raw["inventory_hostname"])
+        self.task = HostVariables(raw, loader)
 
     @property
     def hosts(self) -> List[str]:

@@ -4,14 +4,15 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The plan of all strategies as tasks have it, out of the filter ``strategy_plan`` and into others."""
+"""What actions need of a plan that tasks have: of its file, or of what the action ``move_plan`` returns."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _plan_files
 
 
 class Answers(NamedTuple):
@@ -21,8 +22,11 @@ class Answers(NamedTuple):
     asks: Dict[str, List[PodRequest]]
 
 
-def read(plan: Mapping[str, Any]) -> Answers:
-    """What other filters need of the result of ``strategy_plan``."""
+def read(plan: Union[str, Mapping[str, Any]]) -> Answers:
+    """``plan`` is the directory of a plan with a part for the cluster, or the plan of a move. Raises AnsibleError."""
+    if isinstance(plan, str):
+        found = _plan_files.cluster_plan(plan)
+        plan = {"sets": found["sets"], "asks": found["requests"]}
     objects = [item for planned_set in plain(plan["sets"]) for item in planned_set["objects"]]
     asks = {group: [PodRequest(**request) for request in of_group] for group, of_group in plain(plan["asks"]).items()}
     return Answers(objects, asks)

@@ -54,13 +54,6 @@ def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory
     return [_host(name, hostvars[name], play) for name in names]
 
 
-def values(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str, Any]:
-    """The variables of one host of ``hostvars`` in their types, defaults included. ``context`` is Jinja's."""
-    known = _inventory.options(context)
-    host, own = _inventory.of_task(context, variables, _matters)
-    return {**plan_variables.defaults(known), **_inventory.typed(host, own, known)}
-
-
 def of_fleet(found: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, Any]:
     """Variables with one value for all of these hosts, in their types, defaults included."""
     first = found[0].variables if found else {}

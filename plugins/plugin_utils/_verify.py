@@ -77,7 +77,7 @@ def cluster(context: Map, options: Map) -> RingResult:
 
 def pods_plan(_context: Map, options: Map) -> Dict[str, Any]:
     tests = pod_plan.PodTests(options["sample"], options["bandwidth"], options["loopback"], options["namespace"])
-    waves = pod_plan.waves(*_strategy_answers.read(options["strategies"]), tests)
+    waves = pod_plan.waves(*_strategy_answers.read(options["plan"]), tests)
     nodes = dict.fromkeys(pod.node for wave in waves for pod in wave)
     return {"waves": [[pod_plan.plain(pod) for pod in wave] for wave in waves], "nodes": list(nodes)}
 
@@ -108,7 +108,7 @@ def _pod_evidence(context: Map, options: Map, nodes: Sequence[str]) -> pod_judge
 
 
 def pods(context: Map, options: Map) -> RingResult:
-    objects, asks = _strategy_answers.read(options["strategies"])
+    objects, asks = _strategy_answers.read(options["plan"])
     planned = [pod_plan.pod_of(pod) for wave in options["probed"] for pod in plain(wave["item"])]
     results = [result for wave in options["probed"] for result in plain(wave["pods"])]
     if options["node"]:

@@ -9,16 +9,30 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any, DefaultDict, Dict, List, Mapping
+from typing import Any, DefaultDict, Dict, List, Mapping, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import SERIAL_MAX
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
 
 def sizes(ramp: Any) -> List[waves.Size]:
     """The sizes of a ramp, which may be a single one."""
     return list(ramp) if isinstance(ramp, (list, tuple)) else [ramp]
+
+
+def of_hosts(hosts: Sequence[str], hostvars: _inventory.Hostvars, ramp: Any = waves.RAMP) -> List[List[str]]:
+    """The waves in which those of the hosts are changed that differ from their plan."""
+    groups = {host: plan_variables.group_of(hostvars[host]) for host in hosts}
+    at_most = limits(groups, hostvars)
+    changing: List[waves.WaveMember] = []
+    for host in hosts:
+        result = _inventory.raw(hostvars[host], drift.RESULT)
+        if result is not None and drift.to_prepare(result):
+            changing.append(waves.WaveMember(host, groups[host], at_most.get(groups[host], 0)))
+    return waves.waves(changing, sizes(ramp))
 
 
 def limits(groups: Mapping[str, str], hostvars: _inventory.Hostvars) -> Dict[str, int]:

@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Example workloads, and what pods of one's own need, from the plan of all strategies."""
+"""Example workloads, and what pods of one's own need, from the plan of the cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _given(manifest: Dict[str, str]) -> examples.GivenManifest:
 
 def made(options: Mapping[str, Any]) -> Dict[str, Any]:
     """The examples, what is added to pods, and what is wrong."""
-    objects, asks = _strategy_answers.read(options["strategies"])
+    objects, asks = _strategy_answers.read(options["plan"])
     names = {
         (kind, item["metadata"]["name"]): hashed(item["metadata"]["name"], item["spec"])
         for kind, item in examples.claim_specs(objects)

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import R
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.modules import cluster_apply
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _fleet
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 
 HOSTS = {"restart-a1": "a", "restart-a2": "a", "restart-a3": "a", "restart-b1": "b", "restart-b2": "b"}
@@ -126,7 +126,7 @@ def restart(control_plane: Any, run_module: Callable[..., Any], namespace: str) 
             "driver",
             namespace,
             drivers_objects.SELECTOR,
-            _cluster_plan.restarted(hostvars, [InventoryHost(host) for host in HOSTS]),
+            _fleet.restarted(hostvars, [InventoryHost(host) for host in HOSTS]),
             wait=True,
         )
         done = run_module(

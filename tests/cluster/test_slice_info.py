@@ -14,7 +14,6 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
-from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import resource_slice_info
@@ -31,6 +30,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan im
     template,
 )
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import expected_devices
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]

@@ -17,12 +17,12 @@ import pytest
 import yaml
 from vmlab.golang import go
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.modules import cluster_info
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, reasons
 from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import labels, offer, operated, pod, verdicts
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import SRIOV, Facts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]

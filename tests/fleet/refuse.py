@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Plays every mistake of ``refusals.yml``: ``python tests/fleet/refuse.py --nodes DIR [--playbook FILE]``.
+"""Plays every mistake of ``refusals.yml``: ``python tests/fleet/refuse.py --nodes DIR``.
 
 DIR holds the expanded nodes (``expand.py``). Cases of different hosts and variables make one inventory, for a real
 ``ansible-playbook`` that has to fail with exactly the one message of each case. Where it does not, because one mistake
 hides another or for a worse reason, each is played on its own. In the end no file of any node may differ. Cases that
-need facts find those of one run of discover in a fact cache. ``test_prepare_refusals.py`` tries the same cases in one
+need facts are for the plan, which gathers them. ``test_prepare_refusals.py`` tries the same cases in one
 process, each on its own.
 """
 
@@ -45,7 +45,7 @@ def digests(root: Path) -> dict[str, str]:
 
 
 class Player:
-    """Runs playbooks on inventories of recorded nodes, with one fact cache for all of them."""
+    """Runs playbooks on inventories of recorded nodes."""
 
     def __init__(self, scratch: Path, nodes: Path) -> None:
         self.scratch = scratch
@@ -57,19 +57,16 @@ class Player:
         self.environment = dict(
             os.environ,
             ANSIBLE_STDOUT_CALLBACK="ansible.posix.json",
-            ANSIBLE_CACHE_PLUGIN="ansible.builtin.jsonfile",
-            ANSIBLE_CACHE_PLUGIN_CONNECTION=str(scratch / "facts"),
             ANSIBLE_RETRY_FILES_ENABLED="false",
         )
 
-    def play(self, name: str, inventory: dict[str, Any], playbook: Path, facts: bool) -> tuple[int, list[str]]:
+    def play(self, name: str, inventory: dict[str, Any], playbook: Path) -> tuple[int, list[str]]:
         """Exit code and messages of a run; whatever else made it fail is a message too."""
         inventory = copy.deepcopy(inventory)
         inventory["all"]["vars"].update(self.reach)
         path = self.scratch / (re.sub("[^a-z0-9]+", "-", name.lower()) + ".yml")
         path.write_text(yaml.safe_dump(inventory), "utf-8")
-        extra = json.dumps({"rdma_preflight_facts": facts})
-        command = ["ansible-playbook", f"--inventory={path}", f"--extra-vars={extra}", str(playbook)]
+        command = ["ansible-playbook", f"--inventory={path}", str(playbook)]
         # The log of a run may come before what the callback prints, which is one JSON document.
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
         start = done.stdout.find("{\n")
@@ -113,7 +110,6 @@ def together(inventory: dict[str, Any], cases: list[mistakes.Case]) -> list[list
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Play every mistake of refusals.yml; each has to be refused.")
     parser.add_argument("--nodes", required=True, type=Path, metavar="DIR", help="expanded nodes")
-    parser.add_argument("--playbook", type=Path, default=PLAYBOOKS / "preflight.yml", metavar="FILE")
     parser.add_argument("--only", default="", metavar="REGEX", help="cases whose name matches")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
@@ -124,14 +120,15 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="refuse-") as scratch:
         player = Player(Path(scratch), nodes)
         complaints = []
-        for playbook, facts in (("facts.yml", False), ("preflight.yml", False), ("preflight.yml", True)):
-            code, told = player.play(f"right {playbook}", inventory, PLAYBOOKS / playbook, facts)
+        for playbook in ("facts.yml", "preflight.yml", "plan.yml"):
+            code, told = player.play(f"right {playbook}", inventory, PLAYBOOKS / playbook)
             if code or told:
                 complaints.append("\n  ".join([f"the inventory without mistakes, {playbook}: exit code {code}", *told]))
 
         def refused(run: list[mistakes.Case]) -> list[str]:
             wrong = functools.reduce(mistakes.mutated, run, inventory)
-            code, told = player.play(run[0].name, wrong, options.playbook, run[0].facts)
+            playbook = PLAYBOOKS / ("plan.yml" if run[0].facts else "preflight.yml")
+            code, told = player.play(run[0].name, wrong, playbook)
             found = mistakes.complaints(inventory, run, told) or ([] if code else [f"{run[0].name}: exit code 0"])
             return [text for case in run for text in refused([case])] if found and len(run) > 1 else found
 

@@ -76,7 +76,7 @@ def results() -> Options:
         "rdma_node_plan": {"type": "str"},
         "rdma_migrate_plan": {"type": "raw"},
         "rdma_ofed_plan": {"type": "raw"},
-        "rdma_preflight_facts": {"type": "bool"},
+        "rdma_plan_provisions": {"type": "bool"},
         "rdma_preflight_parts": {"type": "raw"},
         "rdma_preflight_role": {"type": "str"},
         "rdma_provision_nodes": {"type": "raw"},

@@ -34,7 +34,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClaimsStage,
     ClusterState,
+    NodeStatus,
     ObjectSet,
+    PodRequest,
     Strategy,
     StrategyPlan,
 )
@@ -61,7 +63,9 @@ class ClusterPlan:
     """What is done in the cluster, and what is wrong.
 
     ``text`` says what pods can claim. ``unmet`` is by host why what its drivers publish does not meet claims that its
-    facts allow. ``unprepared`` is why drivers would not work on nodes as they are now.
+    facts allow. ``unprepared`` is why drivers would not work on nodes as they are now. ``sets`` are all sets of
+    objects, ``requests`` by group how its pods can ask for RDMA, ``status`` by node what it shows when all works, and
+    ``unknown`` hosts that may need further objects.
     Where there are problems, nothing is to be done.
     """
 
@@ -72,6 +76,10 @@ class ClusterPlan:
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
     unprepared: List[str] = field(default_factory=list)
+    sets: List[ObjectSet] = field(default_factory=list)
+    requests: Dict[str, List[PodRequest]] = field(default_factory=dict)
+    status: Dict[str, NodeStatus] = field(default_factory=dict)
+    unknown: List[str] = field(default_factory=list)
 
 
 def obstacles(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options) -> List[str]:
@@ -97,8 +105,11 @@ def cluster_plan(
     known: plan_variables.Options,
     only: Collection[str] = (),
     restarted: Sequence[str] = (),
+    tolerant: bool = True,
 ) -> ClusterPlan:
     """The plan for a fleet, of ``only`` these strategies, or of all.
+
+    Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems.
 
     ``restarted`` are nodes whose drivers have to start anew, because their kernel was changed in this run. Raises
     ValueError for a slice that is none.
@@ -111,17 +122,21 @@ def cluster_plan(
         result.problems += found.problems
         result.warnings += found.warnings
         result.unprepared += found.unprepared
+        result.sets += found.sets
+        result.requests.update(found.asks)
+        result.status.update(found.shows)
+        result.unknown += found.unknown
         result.steps += _deployment(strategy, found, cluster, values, restarted)
         result.manifests += _manifests(strategy, found)
     leaving = in_use.leaving(hosts, use_of(cluster), known)
     if leaving:
         result.steps.insert(0, HeldCheck("Check that no pod holds devices that its node would lose", DRIVER, leaving))
     for strategy in wanted:
-        stage = strategy.claims(hosts, cluster, known)
+        stage = strategy.claims(hosts, cluster, known, tolerant)
         if stage is not None:
             _add_claims(result, strategy, stage, cluster)
     if result.problems:
-        result.steps, result.manifests = [], []
+        result.steps, result.manifests, result.sets, result.requests = [], [], [], {}
     return result
 
 
@@ -225,7 +240,7 @@ def _policy(
     strategy: Strategy, found: StrategyPlan, cluster: ClusterState, values: Mapping[str, Any]
 ) -> Iterator[Step]:
     """An operator's policy has fields of others as well."""
-    if found.problems or not strategy.kinds or _POLICY not in (cluster.kinds or ()):
+    if found.problems or _POLICY not in strategy.kinds or _POLICY not in (cluster.kinds or ()):
         return
     (own,) = strategy.sets(DRIVER, values)
     title = _title(strategy, "Apply the fields of the policy of the Network Operator")
@@ -260,6 +275,10 @@ def _add_claims(result: ClusterPlan, strategy: Strategy, stage: ClaimsStage, clu
     result.warnings += stage.warnings
     result.text = "\n".join(filter(None, [result.text, stage.text]))
     result.unmet.update(stage.unmet)
+    result.requests.update(stage.asks)
+    result.status.update(stage.shows)
+    result.sets.append(stage.objects)
+    result.unknown += stage.unknown
     each = stage.objects
     if _there(each, cluster):
         title = _title(strategy, "Apply the claims")

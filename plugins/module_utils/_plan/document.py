@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
 
@@ -32,11 +32,12 @@ class HostPlan:
         return asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunPlan:
-    """The plan of a run for each of its hosts, by name."""
+    """The plan of a run for each of its hosts, by name, and for the cluster (``None`` for nothing there)."""
 
     hosts: Mapping[str, HostPlan] = field(default_factory=dict)
+    cluster: Optional[Mapping[str, Any]] = None
 
 
 def host_plan(document: Mapping[str, Any]) -> HostPlan:

@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_extended_resource
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 # Their kubelets lose the registration of DRA drivers (kubernetes#133920).
 _BROKEN = re.compile(r"v?1\.34\.[01](?![0-9]).*")
@@ -124,6 +125,12 @@ def _extended_resources(node: Object) -> List[str]:
     return [name for name in every if is_extended_resource(name)]
 
 
+def _allocatable(node: Object) -> List[str]:
+    """Of a plugin that was removed, the kubelet keeps a zero."""
+    found = (node.get("status") or {}).get("allocatable") or {}
+    return [name for name, number in found.items() if is_extended_resource(name) and quantity(str(number))]
+
+
 def _objects(client: Client, api: Api, wanted: Iterable[Mapping[str, str]]) -> List[Object]:
     """Objects of these kinds (``DaemonSet.apps``) and names (empty for all), as far as the cluster serves them."""
     every = {str(resource.group_kind): resource for resource in api.all()}
@@ -165,6 +172,7 @@ def info(
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
         "parents": _parents(client, sets),
         "extended_resources": {metadata(node)["name"]: _extended_resources(node) for node in nodes},
+        "allocatable": {metadata(node)["name"]: _allocatable(node) for node in nodes},
         "counted": [
             metadata(node)["name"] for node in nodes if ANNOTATION in (metadata(node).get("annotations") or {})
         ],

@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import strategy_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ObjectSet,
@@ -136,10 +137,9 @@ def networks(values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
     return strategy.networks(values) if strategy else []
 
 
-def expected(hosts: Sequence[InventoryHost], unready: Collection[str] = ()) -> Dict[str, Dict[str, Any]]:
-    """By host what DRA drivers have to publish; on ``unready`` hosts nobody waits for it again."""
-    found = {host: each for strategy in STRATEGIES.values() for host, each in strategy.expected(hosts).items()}
-    return {host: {**each, "wait": []} if host in unready else each for host, each in found.items()}
+def expected(hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
+    """By host what DRA drivers have to publish."""
+    return {host: each for strategy in STRATEGIES.values() for host, each in strategy.expected(hosts).items()}
 
 
 def publish_timeout(values: Mapping[str, Any]) -> int:
@@ -151,6 +151,18 @@ def publish_timeout(values: Mapping[str, Any]) -> int:
 def charts(values: Mapping[str, Any]) -> List[str]:
     """The roles whose charts bring DRA drivers in this run; ``values`` are typed."""
     return [role for strategy in STRATEGIES.values() for role in strategy.charts(values)]
+
+
+def device_plugin_gpus(
+    allocatable: Mapping[str, Sequence[str]],
+    labels: Mapping[str, Mapping[str, str]],
+    hosts: Collection[str],
+    values: Mapping[str, Any],
+    more: Names,
+) -> Dict[str, List[str]]:
+    """By node the GPUs of device plugins that a chart of this run would offer as well."""
+    every = (each.device_plugin_gpus(allocatable, labels, hosts, values, more) for each in STRATEGIES.values())
+    return {node: names for found in every for node, names in found.items()}
 
 
 def sets(hosts: Sequence[InventoryHost], known: variables.Options) -> List[Dict[str, str]]:

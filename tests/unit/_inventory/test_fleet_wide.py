@@ -13,11 +13,11 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import strategy as dra
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 HOSTS = ["a100-01", "v100-01", "v100-02"]

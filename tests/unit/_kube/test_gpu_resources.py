@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.device_plugin_gpus import device_plugin_gpus
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
     NamedRequest,
     RewriteOptions,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import gpu_owners
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import NAMESPACE, Object, audited, pod
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import (
     NEAREST,
@@ -164,6 +165,13 @@ def node(name: str, labels: dict[str, str], allocatable: dict[str, str]) -> Obje
     return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}}
 
 
+def taken_of(nodes: list[Object], hosts: list[str], values: Object, more: Names) -> dict[str, list[str]]:
+    """What device plugins have of these nodes, as the module ``cluster_info`` tells of them."""
+    allocatable = {item["metadata"]["name"]: cluster._allocatable(item) for item in nodes}
+    labels = {item["metadata"]["name"]: item["metadata"]["labels"] for item in nodes}
+    return gpu_owners.by_device_plugin(allocatable, labels, hosts, values, more)
+
+
 @pytest.mark.parametrize(
     ("allocatable", "taken"),
     [
@@ -178,7 +186,7 @@ def node(name: str, labels: dict[str, str], allocatable: dict[str, str]) -> Obje
     ],
 )
 def test_nodes_whose_gpus_a_device_plugin_has(allocatable: dict[str, str], taken: list[str]) -> None:
-    found = device_plugin_gpus([node("n1", {}, allocatable)], ["n1"], {}, SITE.gpus, ["nvidia.com/resibp2s0"])
+    found = taken_of([node("n1", {}, allocatable)], ["n1"], {}, Names(["nvidia.com/resibp2s0"], SITE.gpus))
     assert found == ({"n1": taken} if taken else {})
 
 
@@ -202,5 +210,5 @@ def test_nodes_whose_gpus_a_device_plugin_has(allocatable: dict[str, str], taken
 def test_nodes_that_are_not_in_the_run(labels: dict[str, str], values: Object, is_taken: bool) -> None:
     """The chart brings the driver there as well."""
     nodes = [node("other", labels, {"nvidia.com/v100": "4"}), node("bare", {"nvidia.com/gpu.present": "true"}, {})]
-    found = device_plugin_gpus(nodes, ["n1"], values)
+    found = taken_of(nodes, ["n1"], values, Names())
     assert found == ({"other": ["nvidia.com/v100"]} if is_taken else {})

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.addresses import AddressIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 
 PROFILE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 

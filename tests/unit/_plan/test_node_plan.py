@@ -155,16 +155,16 @@ def test_a_default_of_a_role_is_no_word_of_the_play() -> None:
     ],
 )
 def test_a_host_that_cannot_be_planned_fails_alone(own: dict[str, Any], problem: str) -> None:
-    plan = _node_plan.of_run(run_of({}, a={}, b={**own, **ARCHIVED}), RunPlan(), "present")
-    assert problem in plan.hosts["b"].problem
-    assert (plan.hosts["a"].problem, plan.hosts["a"].node.kernel is None) == ("", False)
-    node = plan.hosts["b"].node
+    other, host = _node_plan.of_run(run_of({}, a={}, b={**own, **ARCHIVED}), "present")
+    assert problem in host.problem
+    assert (other.problem, other.node.kernel is None) == ("", False)
+    node = host.node
     if "rdma_links_subnet" not in own:
         assert node == NodeOptions()
     # Only links need facts, and to put a host back takes none.
     else:
         assert (node.links, node.kernel is None, node.images is None) == (None, False, False)
-        assert _node_plan.of_run(run_of({}, b=own), RunPlan(), "absent").hosts["b"].problem == ""
+        assert _node_plan.of_run(run_of({}, b=own), "absent")[0].problem == ""
 
 
 def test_a_plan_is_read_back_from_a_private_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -189,13 +189,14 @@ def test_the_action_returns_no_more_than_where_the_plan_is(monkeypatch: pytest.M
     from ansible.plugins.connection.local import Connection
 
     task, loader, context = Task(), DataLoader(), PlayContext()
-    task.action, task.args, task.async_val, task.check_mode = "zerocopy.rdma.plan", {}, 0, True
+    task.action, task.args, task.async_val, task.check_mode = "zerocopy.rdma.plan", {"parts": ["node"]}, 0, True
     made = plan_action.ActionModule(task, Connection(context), context, loader, Templar(loader=loader), None)
     hosts = {"a": ARCHIVED, "b": {"rdma_links_unmanage_vfs": "maybe"}}
-    found = made.run(task_vars=dict(run_of({}, **hosts)._raw))
-    assert (found["images"], list(found["problems"])) == (["a"], ["b"])
+    found = made.run(task_vars=dict(run_of({"ansible_play_hosts_all": ["a", "b"]}, **hosts)._raw))
+    assert list(found["unplanned"]) == ["b"]
+    assert found["problems"] == ["b: rdma_links_unmanage_vfs is 'maybe', it must be true or false"]
     assert _plan_files.host_plan(found["directory"], "a").node.images
-    assert set(found) == {"images", "problems", "directory"}
+    assert set(found) == {"changed", "unplanned", "problems", "directory"}
 
 
 def test_a_host_plans_itself_from_the_variables_of_its_task() -> None:

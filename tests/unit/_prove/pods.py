@@ -13,13 +13,13 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 PAIRED = {"name": "h100-2gpu-2nic", "gpus": 2, "nics": 2}
 # Two nodes like this one, where GPUs and NICs share root complexes.
@@ -54,7 +54,7 @@ def shared(facts_of: Callable[..., Any]) -> dict[str, Any]:
 
 def planned(found: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
     """The waves as tasks have them."""
-    every: list[list[dict[str, Any]]] = part("pods_plan", {}, strategies=found, **options)["waves"]
+    every: list[list[dict[str, Any]]] = part("pods_plan", {}, plan=found, **options)["waves"]
     return every
 
 
@@ -106,7 +106,7 @@ def make_judged(facts_of: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
             for name in HOSTS
         }
         wave = {"item": pods, "pods": [one["result"] for one in pods], "in_use": changed.get("in_use", {})}
-        return part("pods", hostvars, strategies=found, slices=resource_slices(devices), probed=[wave])
+        return part("pods", hostvars, plan=found, slices=resource_slices(devices), probed=[wave])
 
     return judge
 

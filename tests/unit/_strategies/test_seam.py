@@ -16,10 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
@@ -34,13 +31,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     StrategyPlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
-    _cluster_plan,
-    _inventory,
-    _program,
-    _strategy_inventory,
-)
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _fleet, _inventory, _program, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy_plan
 
 CHECKOUT = variables.ROLES.parent
 ROLE = "rdma_toy"
@@ -141,8 +135,8 @@ def test_the_program_of_its_daemon_goes_to_nodes_that_get_it() -> None:
 
 def test_the_plan_names_the_role_of_its_check_and_of_its_chart() -> None:
     hosts = {**fleet(), "login": {"group_names": ["login"], "rdma_strategy": "none", "inventory_hostname": "login"}}
-    found = _cluster_plan.fleet({"hostvars": hosts, "ansible_play_hosts_all": list(hosts)})
-    assert _cluster_plan.node_checks(found) == dict.fromkeys(fleet(), ROLE)
+    found = _fleet.fleet({"hostvars": hosts, "ansible_play_hosts_all": list(hosts)})
+    assert _fleet.node_checks(found) == dict.fromkeys(fleet(), ROLE)
     assert registry.charts(found.values) == [ROLE]
 
 

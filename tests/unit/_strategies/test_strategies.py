@@ -9,11 +9,9 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy, strategy_plan
 
 Facts = Callable[..., dict[str, Any]]
 TEMPLATES = {"rdma_claims_templates": [{"name": "one-nic", "nics": 1}]}

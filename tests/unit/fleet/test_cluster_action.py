@@ -12,15 +12,24 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible import constants
 from ansible.errors import AnsibleError
+from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.zerocopy.rdma.plugins.action import cluster_apply as apply_action
-from ansible_collections.zerocopy.rdma.plugins.action import cluster_plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import Manifest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import RunPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import no_node
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan, _manifest_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cluster_look,
+    _cluster_plan,
+    _fleet,
+    _manifest_files,
+    _plan_files,
+)
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.cluster_fleet import NEEDED, Facts
 
@@ -43,8 +52,8 @@ def task_vars(check: bool = False, play: dict[str, Any] | None = None, **hosts: 
     }
 
 
-def fleet_of(**own: Any) -> _cluster_plan.Fleet:
-    return _cluster_plan.fleet(task_vars(**own))
+def fleet_of(**own: Any) -> _fleet.Fleet:
+    return _fleet.fleet(task_vars(**own))
 
 
 def shared(**own: Any) -> dict[str, Any]:
@@ -73,7 +82,7 @@ def drift(images: dict[str, Any], differs: bool = True) -> dict[str, Any]:
     ],
 )
 def test_images_are_imported_where_one_is_missing(own: dict[str, Any], imported: bool) -> None:
-    assert _cluster_plan.with_images(fleet_of(n1=own, n2={})) == ["n1"] * imported
+    assert _fleet.with_images(fleet_of(n1=own, n2={})) == ["n1"] * imported
 
 
 @pytest.mark.parametrize(
@@ -88,7 +97,7 @@ def test_images_are_imported_where_one_is_missing(own: dict[str, Any], imported:
     ],
 )
 def test_nodes_that_have_to_pass_a_check(own: dict[str, Any], needed: bool) -> None:
-    found = _cluster_plan.node_checks(fleet_of(n1=own, n2={}))
+    found = _fleet.node_checks(fleet_of(n1=own, n2={}))
     assert found == ({"n1": "rdma_host_device"} if needed else {})
     for role in found.values():
         assert (variables.ROLES / role / "tasks" / "node_check.yml").is_file()
@@ -116,11 +125,11 @@ def kernel(*kinds: str, differs: bool | None = None) -> dict[str, Any]:
 )
 def test_drivers_start_anew_where_the_running_kernel_was_changed(own: dict[str, Any], expected: bool) -> None:
     every = fleet_of(n1=own, n2={})
-    assert _cluster_plan.restarted(every.context["hostvars"], every.hosts) == ["n1"] * expected
+    assert _fleet.restarted(every.context["hostvars"], every.hosts) == ["n1"] * expected
 
 
 def test_what_is_asked_of_the_cluster() -> None:
-    asked = _cluster_plan.question(fleet_of(n1={"rdma_strategy": "shared_device"}), True, False, [])
+    asked = _cluster_look.question(fleet_of(n1={"rdma_strategy": "shared_device"}), False, False, False, [])
     # ResourceSlices are nobody's business there.
     assert (asked["resource_api"], "published" in asked) == (False, False)
     assert [each["name"] for each in asked["sets"]] == [
@@ -129,16 +138,16 @@ def test_what_is_asked_of_the_cluster() -> None:
         "zerocopy-rdma-shared-device",
         "zerocopy-rdma-host-device",
     ]
-    asked = _cluster_plan.question(fleet_of(n1={"rdma_claims_wait_timeout": 7}), True, True, [])
+    asked = _cluster_look.question(fleet_of(n1={"rdma_claims_wait_timeout": 7}), True, True, True, [])
     assert (asked["resource_api"], asked["published"]) == (True, {"expected": {}, "wait": True, "wait_timeout": 7})
-    assert "published" not in _cluster_plan.question(fleet_of(n1={}), False, False, [])
+    assert "published" not in _cluster_look.question(fleet_of(n1={}), True, False, False, [])
 
 
 def published(facts_of: Facts, *drivers: str, exists: bool = True) -> bool:
     own = {**NEEDED["dra"], "ansible_facts": {"rdma": facts_of("v100-01")}}
     slices = resource_slices(SliceDevice(driver, "n1", "eth9", "n1", {"dra.net/rdma": True}) for driver in drivers)
     answer = {"published": {"slices": slices, "nodes": {"n1": {"exists": exists}}}}
-    return _cluster_plan.late(fleet_of(n1=own), answer)
+    return _cluster_look.late(fleet_of(n1=own), answer)
 
 
 def test_claims_are_late_as_long_as_a_driver_is_to_publish(facts_of: Facts) -> None:
@@ -147,19 +156,27 @@ def test_claims_are_late_as_long_as_a_driver_is_to_publish(facts_of: Facts) -> N
     assert not published(facts_of, "dra.net")
     # A host that is no node is not waited for.
     assert not published(facts_of, exists=False)
-    assert not _cluster_plan.late(fleet_of(n1={}), {})
+    assert not _cluster_look.late(fleet_of(n1={}), {})
+
+
+@pytest.fixture(autouse=True)
+def of_this_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where Ansible keeps what it removes at the end of a run."""
+    directory = tmp_path / "run"
+    directory.mkdir()
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(directory))
 
 
 def test_the_plan_of_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
-    path = Path(_cluster_plan.write({"steps": [{"kind": "labels"}], "late": False}))
+    content = {"steps": [{"kind": "labels"}], "late": False}
+    directory = Path(_plan_files.write(RunPlan(cluster=content)))
+    (path,) = directory.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert _cluster_plan.read(str(path)) == {"steps": [{"kind": "labels"}], "late": False}
-    path.unlink()
-    other = tmp_path / "other.json"
-    other.write_text("no plan")
-    for wrong in (path, other):
-        with pytest.raises(AnsibleError, match="which is not a plan of this run"):
-            _cluster_plan.read(str(wrong))
+    assert _plan_files.cluster_plan(str(directory)) == content
+    path.write_text("no plan")
+    for wrong in (directory, tmp_path):
+        with pytest.raises(AnsibleError, match="which has no plan of this run for the cluster"):
+            _plan_files.cluster_plan(str(wrong))
 
 
 def test_manifests_have_no_anchors() -> None:
@@ -209,9 +226,11 @@ class Modules:
 
 
 def acted(action: Any, modules: Modules, variables: dict[str, Any], **arguments: Any) -> dict[str, Any]:
+    if action is plan_action:
+        arguments.setdefault("parts", ["cluster"])
     task = SimpleNamespace(args=arguments, check_mode=variables["ansible_check_mode"], async_val=0)
     made = action.ActionModule.__new__(action.ActionModule)
-    made._task, made._templar = task, SimpleNamespace(template=lambda value: value)
+    made._task, made._loader = task, DataLoader()
     made._execute_module = modules
     made._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
     found: dict[str, Any] = made.run(None, variables)
@@ -228,11 +247,12 @@ ANSWER: dict[str, Any] = {
     "nodes": {"n1": {}},
     "parents": [],
     "extended_resources": {},
+    "allocatable": {},
     "counted": [],
 }
 
 
-@pytest.mark.parametrize("state", ["present", "absent", "preflight"])
+@pytest.mark.parametrize("state", ["present", "absent"])
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "No route to host."}, {"msg": "No route to host"}])
 def test_nothing_is_planned_without_a_usable_api_server(state: str, answer: dict[str, Any]) -> None:
     found = acted(plan_action, Modules(answer), task_vars(n1={}), state=state)
@@ -250,18 +270,17 @@ def test_a_plan_and_what_becomes_of_it(facts_of: Facts) -> None:
     (asked,) = modules.called
     assert (asked["name"], asked["kubeconfig"]) == ("zerocopy.rdma.cluster_info", "/etc/admin.conf")
     done = Modules({"changed": True, "late": True, "missing": ["n2"], "unready": {}, "broken": {}, "steps": []})
-    found = acted(apply_action, done, task_vars(n1=own), plan=plan["path"], parts=["claims"])
+    found = acted(apply_action, done, task_vars(n1=own), plan=plan["directory"], parts=["claims"])
     assert done.called[0]["steps"] == []
-    found = acted(apply_action, done, task_vars(n1=own), plan=plan["path"], context="lab")
+    found = acted(apply_action, done, task_vars(n1=own), plan=plan["directory"], context="lab")
     assert [step["title"] for step in done.called[1]["steps"]] == [
         "Label the nodes (shared_device)",
         "Apply the objects (shared_device)",
     ]
     assert done.called[1]["context"] == "lab"
     assert found["unserved"] == {"n2": [no_node("n2")]}
-    failed = acted(apply_action, Modules({"failed": True, "msg": "no"}), task_vars(n1=own), plan=plan["path"])
+    failed = acted(apply_action, Modules({"failed": True, "msg": "no"}), task_vars(n1=own), plan=plan["directory"])
     assert (failed["failed"], "unserved" in failed) == (True, False)
-    Path(plan["path"]).unlink()
 
 
 def test_without_a_cluster_manifests_are_written(facts_of: Facts, tmp_path: Path) -> None:
@@ -270,10 +289,9 @@ def test_without_a_cluster_manifests_are_written(facts_of: Facts, tmp_path: Path
     modules = Modules({})
     for check in (True, False):
         plan = acted(plan_action, modules, task_vars(check, play, n1=own))
-        found = acted(apply_action, modules, task_vars(check, play, n1=own), plan=plan["path"])
+        found = acted(apply_action, modules, task_vars(check, play, n1=own), plan=plan["directory"])
         assert (found["changed"], found["unserved"]) == (True, {})
         assert (tmp_path / "manifests").exists() is not check
-        Path(plan["path"]).unlink()
     assert modules.called == []
     labels = (tmp_path / "manifests" / "node-labels-shared-device.yml").read_text()
     assert [item["metadata"]["name"] for item in yaml.safe_load_all(labels)] == ["n1"]
@@ -287,8 +305,7 @@ def test_manifests_of_an_earlier_run_say_which_nics_a_driver_leaves_out(facts_of
     def provisioned(**hosts: dict[str, Any]) -> tuple[list[str], str]:
         plan = acted(plan_action, Modules({}), task_vars(False, play, **hosts))
         assert plan["problems"] == []
-        acted(apply_action, Modules({}), task_vars(False, play, **hosts), plan=plan["path"])
-        Path(plan["path"]).unlink()
+        acted(apply_action, Modules({}), task_vars(False, play, **hosts), plan=plan["directory"])
         labels = yaml.safe_load_all((tmp_path / "node-labels.yml").read_text())
         return [item["metadata"]["name"] for item in labels], (tmp_path / "10-driver.yml").read_text()
 
@@ -302,6 +319,34 @@ def test_problems_leave_no_plan(facts_of: Facts) -> None:
     served = {**ANSWER, "nodes": {"n1": {"zerocopy.rdma/group": "ib"}}}
     found = acted(plan_action, Modules(served), task_vars(n1=own))
     assert "but dra still serves this node" in found["problems"][0]
-    assert found["path"] == ""
-    before = acted(plan_action, Modules(served), task_vars(n1=own), state="preflight")
-    assert before["problems"] == found["problems"]
+    with pytest.raises(AnsibleError):
+        _plan_files.cluster_plan(found["directory"])
+
+
+def test_a_plan_made_before_the_nodes_is_used_where_none_was_changed(
+    facts_of: Facts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+    modules = Modules(ANSWER)
+    before = acted(plan_action, modules, task_vars(n1=own))
+    monkeypatch.setattr(_fleet, "with_images", lambda fleet: [host.name for host in fleet.hosts])
+
+    def after(check: bool = False, **changed: bool) -> dict[str, Any]:
+        concerns = {name: {"changed": value, "error": None} for name, value in changed.items()}
+        compared = {"rdma_drift_result": {"differs": any(changed.values()), "concerns": concerns}}
+        return acted(plan_action, modules, task_vars(check, n1={**own, **compared}), plan=before["directory"])
+
+    assert after(images=False, links=True)["directory"] != before["directory"]
+    assert len(modules.called) == 2
+    # What was compared since then counts.
+    assert after(images=False, links=False) == {**before, "images": ["n1"]}
+    assert len(modules.called) == 2
+    # It was used, so that the cluster is another one now.
+    assert after(images=False)["directory"] != before["directory"]
+    assert len(modules.called) == 3
+    # In check mode, no node was changed. What a plan without an answer has are no steps.
+    before = acted(plan_action, modules, task_vars(True, n1=own))
+    assert after(check=True, links=True)["directory"] == before["directory"]
+    before = acted(plan_action, modules, task_vars(n1=own), ask="nothing")
+    assert len(modules.called) == 4
+    assert after(links=False)["directory"] != before["directory"]

@@ -18,7 +18,7 @@ COMPOSED = {
     "teardown",
     "compare",
     "images",
-    "preflight_cluster",
+    "plan",
     "provision_cluster",
     "provision_result",
     "migrate_nodes",

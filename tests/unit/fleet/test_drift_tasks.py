@@ -18,7 +18,7 @@ HARMLESS = {
     "ansible.builtin.fail",
     # Of helm, whose version is asked for.
     "ansible.builtin.include_role",
-    "zerocopy.rdma.cluster_plan",
+    "zerocopy.rdma.plan",
 }
 
 
@@ -27,9 +27,10 @@ def tasks(role: str, name: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["compare", "revert"])
-def test_nodes_are_planned_once_and_compared_by_that_plan(name: str) -> None:
-    plan, compared = tasks("rdma_drift", name)[:2]
+@pytest.mark.parametrize(("name", "comparing"), [("compare", "node"), ("revert", "revert")])
+def test_nodes_are_planned_once_and_compared_by_that_plan(name: str, comparing: str) -> None:
+    plan = tasks("rdma_drift", name)[0]
+    (compared,) = [task for task in tasks("rdma_drift", comparing) if "zerocopy.rdma.node" in task]
     assert plan["run_once"] is True
     called = compared["zerocopy.rdma.node"]
     assert (called["compare"], called["plan"]) == (True, f"{{{{ {plan['register']}.directory }}}}")
@@ -56,7 +57,7 @@ def test_every_part_that_is_compared_has_a_role_that_changes_it(state: str) -> N
         (made,) = [task["zerocopy.rdma.node"] for task in tasks(*place) if "zerocopy.rdma.node" in task]
         assert (made["parts"], made.get("state", "present")) == ([part], state)
     # With a tag, all parts that its roles change are compared.
-    (compared,) = [task for task in tasks("rdma_drift", "compare") if "zerocopy.rdma.node" in task]
+    (compared,) = [task for task in tasks("rdma_drift", "node") if "zerocopy.rdma.node" in task]
     tagged = {part for parts in compared["vars"]["__parts"].values() for part in parts}
     assert tagged == {*roles["present"], "packages"}
 
@@ -64,11 +65,11 @@ def test_every_part_that_is_compared_has_a_role_that_changes_it(state: str) -> N
 @pytest.mark.parametrize(
     ("name", "tags", "parts"),
     [
-        ("compare", ["all"], None),
-        ("compare", ["drift", "links"], None),
-        ("compare", ["kernel", "links", "runtime"], None),
-        ("compare", ["kernel"], ["packages", "kernel"]),
-        ("compare", ["runtime", "driver"], ["runtime", "daemons"]),
+        ("node", ["all"], None),
+        ("node", ["drift", "links"], None),
+        ("node", ["kernel", "links", "runtime"], None),
+        ("node", ["kernel"], ["packages", "kernel"]),
+        ("node", ["runtime", "driver"], ["runtime", "daemons"]),
         ("revert", ["prepare"], None),
         ("revert", ["kernel", "links"], ["kernel", "links"]),
     ],
@@ -112,5 +113,5 @@ def test_nothing_is_removed_before_it_is_known_to_be_unused() -> None:
     (carried_out,) = [task for task in tasks("rdma_provision", "remove") if "zerocopy.rdma.cluster_apply" in task]
     for keyword in ("zerocopy.rdma.cluster_apply", "when", "tags"):
         assert tried[keyword] == carried_out[keyword]
-    (plan,) = [task["zerocopy.rdma.cluster_plan"] for task in looks if "zerocopy.rdma.cluster_plan" in task]
+    (plan,) = [task["zerocopy.rdma.plan"] for task in looks if "zerocopy.rdma.plan" in task]
     assert plan["state"] == "absent"

@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
 HOST = "lab-01"

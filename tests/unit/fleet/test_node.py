@@ -12,7 +12,6 @@ from typing import Any, Callable, Dict, Mapping
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.waves import waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import concerns as parts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import NOTES
@@ -20,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import images
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.image_options import ImageRequest
 from ansible_collections.zerocopy.rdma.plugins.modules import node
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._waves import of_hosts as waves
 
 Run = Callable[..., Dict[str, Any]]
 PARTS = ["kernel", "links", "runtime"]

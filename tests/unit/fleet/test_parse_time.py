@@ -61,7 +61,7 @@ def test_imports_are_followed() -> None:
 
 
 # These are imported after others.
-@pytest.mark.parametrize("name", sorted({*NAMES} - {"images", "preflight_cluster", "provision_result"}))
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"images", "provision_result"}))
 def test_filters_are_loaded_before_workers_are_forked(name: str) -> None:
     """Ansible itself evaluates a pattern of hosts; a worker would load them for its one task and host."""
     found = [task for _path, task in tasks_of(CHECKOUT / "playbooks" / f"{name}.yml")]
@@ -144,9 +144,7 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
     names = [str(task.get("name")) for task in tasks]
     checks = [
         "Fail on invalid configuration",
-        "Compare the cluster with the inventory",
-        "Fail if RDMA links or pods would get addresses of the cluster's networks, or another strategy still serves"
-        " nodes",
+        "Fail on what facts or the cluster do not allow",
         "Fail if pods hold devices that their node would lose",
     ]
     places = [names.index(name) for name in checks]
@@ -159,3 +157,7 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
         if CHANGE & set(task) and not task.get("check_mode") and not compares[index]
     ]
     assert places[-1] < changes[0]
+    # Facts and the cluster are looked at once, and planned once.
+    assert names.count("Check the variables") == 1
+    asking = [task["zerocopy.rdma.plan"] for task in tasks[: changes[0]] if "zerocopy.rdma.plan" in task]
+    assert [each["parts"] for each in asking] == [["variables"], "{{ ['node', 'cluster'] if __whole else ['node'] }}"]

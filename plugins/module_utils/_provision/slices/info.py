@@ -171,7 +171,7 @@ def _read(name: str, entry: Any) -> Expected:
     try:
         return compare.read(name, entry)
     except ValueError as error:
-        raise ClusterError(f"expected: {name} {error}, use the result of the filter expected_devices") from error
+        raise ClusterError(f"expected: {name} {error}, use the result of the module plan") from error
 
 
 def _node(seen: NodeSeen, compared: NodeDifferences, silent: Mapping[str, str]) -> Dict[str, Any]:

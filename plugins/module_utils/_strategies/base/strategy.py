@@ -19,6 +19,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, O
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
@@ -211,7 +212,8 @@ class ClaimsStage:
     """What pods claim, for people in ``text``.
 
     ``unmet`` is by host why what is published there does not meet claims that its facts allow. ``unknown`` are hosts
-    of which nothing is known, so that objects that they need may be missing.
+    of which nothing is known, so that objects that they need may be missing. ``asks`` and ``shows`` are those of
+    :class:`StrategyPlan`.
     """
 
     objects: ObjectSet
@@ -220,6 +222,8 @@ class ClaimsStage:
     problems: List[str] = field(default_factory=list)
     unmet: Dict[str, List[str]] = field(default_factory=dict)
     unknown: List[str] = field(default_factory=list)
+    asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
+    shows: Dict[str, NodeStatus] = field(default_factory=dict)
 
 
 class Strategy(ABC):
@@ -298,9 +302,12 @@ class Strategy(ABC):
         return self.plan(hosts, cluster, known)
 
     def claims(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options, tolerant: bool
     ) -> Optional[ClaimsStage]:
-        """What pods claim, ``None`` where they claim nothing of it. Raises ValueError for a slice that is none."""
+        """What pods claim, ``None`` where they claim nothing of it. Raises ValueError for a slice that is none.
+
+        Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems.
+        """
         return None
 
     def node_check(self, values: Mapping[str, Any]) -> str:
@@ -316,6 +323,20 @@ class Strategy(ABC):
         can be removed) and ``chart_absent``. ``values`` are variables of the fleet in their types.
         """
         return ()
+
+    def device_plugin_gpus(
+        self,
+        allocatable: Mapping[str, Sequence[str]],
+        labels: Mapping[str, Mapping[str, str]],
+        hosts: Collection[str],
+        values: Mapping[str, Any],
+        more: Names,
+    ) -> Dict[str, List[str]]:
+        """By node the GPUs that a device plugin offers where its :meth:`charts` would offer them as well.
+
+        ``allocatable`` and ``labels`` are those of all nodes, ``hosts`` those of the run.
+        """
+        return {}
 
     def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
         """By host what DRA drivers have to publish before its claims can be planned (:mod:`slices.expected`)."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClaimsStage,
     ClusterState,
@@ -33,7 +34,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.clai
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.objects import unmapped
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, gpu_owners
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
@@ -41,6 +42,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 
 NAME = "dra"
 _ENABLED = "rdma_driver_enabled"
+_GPU_VALUES = "rdma_driver_gpu_values"
 _NETNS_MODE, _REBOOT = "rdma_kernel_netns_mode", "RebootNode.janitor.dgxc.nvidia.com"
 _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
@@ -123,6 +125,11 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
     }
 
 
+def _shows(hosts: Sequence[InventoryHost]) -> Dict[str, NodeStatus]:
+    every = expected_devices.expected(served(NAME, hosts))
+    return {host: NodeStatus(tuple(node["drivers"])) for host, node in every.items()}
+
+
 class Dra(Strategy):
     name = NAME
     manifests = ManifestNames("10-driver.yml", "node-labels.yml", "20-claims.yml")
@@ -142,61 +149,68 @@ class Dra(Strategy):
     beside = MappingProxyType({deployment.GPU_DEPLOY: model.GPU_DRIVER})
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
-        of_driver, of_claims = driver(hosts, cluster, known), claims(hosts, cluster, known)
-        found = self._driver_plan(of_driver, hosts, known)
-        found.unknown = list(dict.fromkeys(of_driver.unknown + of_claims.unknown))
-        found.warnings = of_driver.warnings + of_claims.warnings + nvsentinel(hosts, cluster)
-        found.problems = bonded(hosts) or of_driver.problems + of_claims.problems
+        found, of_claims = self.driver_plan(hosts, cluster, known), claims(hosts, cluster, known)
+        found.unknown = list(dict.fromkeys(found.unknown + of_claims.unknown))
+        found.warnings = found.warnings + of_claims.warnings
+        found.problems = bonded(hosts) or found.problems + of_claims.problems
         if found.problems:
             found.sets = []
             return found
         found.sets.append(object_set(self.claims_set, of_fleet(hosts, known), of_claims.objects))
-        own = served(NAME, hosts)
-        found.asks = _asks(own, of_claims)
-        found.shows = {
-            host: NodeStatus(tuple(node["drivers"])) for host, node in expected_devices.expected(own).items()
-        }
+        found.asks, found.shows = _asks(served(NAME, hosts), of_claims), _shows(hosts)
         return found
 
-    def _driver_plan(
-        self, plan: deployment.DriverPlan, hosts: Sequence[InventoryHost], known: variables.Options
+    def driver_plan(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
     ) -> StrategyPlan:
+        plan = driver(hosts, cluster, known)
+        problems = bonded(hosts) or plan.problems
         return StrategyPlan(
-            sets=[] if plan.problems else [object_set(self.driver_set, of_fleet(hosts, known), plan.objects)],
+            sets=[] if problems else [object_set(self.driver_set, of_fleet(hosts, known), plan.objects)],
             wait=plan.wait,
             nodes=plan.nodes,
             labels=plan.labels,
             joining=plan.joining,
             leaving=plan.leaving,
             unknown=plan.unknown,
-            warnings=plan.warnings,
-            problems=plan.problems,
+            warnings=plan.warnings + nvsentinel(hosts, cluster),
+            problems=problems,
             unprepared=plan.unprepared,
         )
-
-    def driver_plan(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
-    ) -> StrategyPlan:
-        return self._driver_plan(driver(hosts, cluster, known), hosts, known)
 
     def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
         return expected_devices.expected(served(NAME, hosts))
 
     def claims(
-        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options, tolerant: bool
     ) -> Optional[ClaimsStage]:
-        plan = claims(hosts, cluster, known, tolerant=True)
+        plan = claims(hosts, cluster, known, tolerant)
+        problems = bonded(hosts) or plan.problems
         return ClaimsStage(
             objects=object_set(self.claims_set, of_fleet(hosts, known), plan.objects),
             text=plan.text,
             warnings=[*plan.warnings, *unmapped(plan.objects, cluster.kueue_classes)],
-            problems=plan.problems,
+            problems=problems,
             unmet=plan.unmet,
             unknown=plan.unknown,
+            asks={} if problems else _asks(served(NAME, hosts), plan),
+            shows={} if problems else _shows(hosts),
         )
 
     def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
         return self.roles[:1] if any(values.get(variable) for variable in self.beside) else ()
+
+    def device_plugin_gpus(
+        self,
+        allocatable: Mapping[str, Sequence[str]],
+        labels: Mapping[str, Mapping[str, str]],
+        hosts: Collection[str],
+        values: Mapping[str, Any],
+        more: Names,
+    ) -> Dict[str, List[str]]:
+        if not self.charts(values):
+            return {}
+        return gpu_owners.by_device_plugin(allocatable, labels, hosts, values[_GPU_VALUES] or {}, more)
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         if not values[_ENABLED]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies
 
 TEMPLATES = [{"name": "one-nic", "nics": 1}]
 GROUPS: dict[str, dict[str, Any]] = {
@@ -34,7 +34,7 @@ def test_groups_whose_pods_can_request_something(name: str) -> None:
         f"{group}-01": {**own, "inventory_hostname": f"{group}-01", "group_names": [group]}
         for group, own in groups.items()
     }
-    assert strategies({}, list(hosts), hosts)["asked"] == {"v100": "shared_device", "h100": "dra"}
+    assert strategies({}, list(hosts), hosts)["requesting"] == {"v100": "shared_device", "h100": "dra"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks, preflight
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
@@ -18,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan, _fleet
 
 _RANGES = {
     "resource": "servicecidrs",
@@ -133,9 +133,10 @@ def test_only_what_networks_add_is_told_a_second_time() -> None:
         "h100-01": {"rdma_links_subnet": "10.43.0.0/24", "rdma_links_mtu": 1, "rdma_linked": True},
         "h100-02": {"rdma_links_subnet": "10.9.0.0/24"},
     }
-    (problem,) = prepare_problems({}, list(hostvars), hostvars, networks={"pods": [], "services": ["10.43.0.0/16"]})
+    fleet = _fleet.fleet({"hostvars": hostvars, "ansible_play_hosts_all": list(hostvars)})
+    (problem,) = _cluster_plan.network_problems(fleet, {"pods": [], "services": ["10.43.0.0/16"]})
     assert problem.startswith("h100-01: rdma_links_subnet is '10.43.0.0/24'")
-    assert prepare_problems({}, list(hostvars), hostvars, networks={}) == []
+    assert _cluster_plan.network_problems(fleet, {}) == []
 
 
 _CLAIMS = {

@@ -10,7 +10,7 @@ from typing import Any, Callable
 import mistakes
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 
 INVENTORY, CASES = mistakes.read()
 Facts = Callable[..., dict[str, Any]]

@@ -11,10 +11,10 @@ import mistakes
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import strategies
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 DOCUMENT = yaml.safe_load(mistakes.FILE.with_name("refusals_strategies.yml").read_text("utf-8"))
 INVENTORY, CASES = DOCUMENT["inventory"], [mistakes.Case(**case) for case in DOCUMENT["cases"]]

@@ -18,8 +18,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 
 ROLES = sorted(path.parents[1] for path in variables.ROLES.glob("*/meta/argument_specs.yml"))
 NAMES = [role.name for role in ROLES]

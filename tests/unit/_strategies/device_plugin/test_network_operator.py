@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.planned_move import planned_move
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
@@ -24,6 +21,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     Hosts,
     objects,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy, strategy_plan
 
 POLICY, NODE_POLICY, NETWORK = (
     f"{kind}.mellanox.com" for kind in ("NicClusterPolicy", "NicNodePolicy", "HostDeviceNetwork")

@@ -14,16 +14,15 @@ import yaml
 from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.zerocopy.rdma.plugins.filter.ofed_plan import ofed_plan
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     SHARED_DEVICE,
     Facts,
     Hosts,
     objects,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy_plan
 
 LABEL, TRIAL = SHARED_DEVICE.label, "zerocopy.rdma/ofed"
 DRAIN = "kubernetes.core.k8s_drain"

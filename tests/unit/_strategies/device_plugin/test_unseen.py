@@ -10,7 +10,6 @@ from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     FLEETS,
     HOST_DEVICE,
@@ -26,6 +25,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     objects,
 )
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.host_device.sriov_operated import PLUGIN
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies
 
 FIRST, SECOND = "v100-01", "v100-02"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import Facts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 REBOOT = "RebootNode.janitor.dgxc.nvidia.com"
 

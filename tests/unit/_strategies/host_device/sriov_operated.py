@@ -8,12 +8,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     SRIOV,
     Facts,
     Hosts,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 OWN = "rdma_host_device_"
 PLACE = "sriov-network-operator"

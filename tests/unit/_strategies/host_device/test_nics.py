@@ -11,7 +11,6 @@ from typing import Any, Callable, Dict, List, Set
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
     RAILS,
@@ -20,6 +19,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     pools,
     unplug,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies
 
 LABEL = HOST_DEVICE.label
 hosts_of, plan, recorded, right = HOST_DEVICE.hosts_of, HOST_DEVICE.plan, HOST_DEVICE.recorded, HOST_DEVICE.right

@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.filter.manifests import manifests
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
     RAILS,
@@ -19,6 +18,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     objects,
     pools,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy
 
 OWN = "rdma_host_device_"
 LABEL = HOST_DEVICE.label

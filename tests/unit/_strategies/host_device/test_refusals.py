@@ -9,8 +9,9 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan, _fleet
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
     RAILS,
@@ -119,7 +120,8 @@ def test_networks_of_pods_differ_between_groups_and_from_links_of_others(facts_o
 def test_the_networks_of_the_cluster_are_not_for_pods(facts_of: Facts) -> None:
     hosts = recorded(facts_of, "v100-01", "v100-02", group="v100")
     known = {"pods": ["10.90.0.0/22"], "services": ["10.96.0.0/12"]}
-    (line,) = prepare_problems({}, list(hosts), hosts, networks=known)
+    fleet = _fleet.fleet({"hostvars": hosts, "ansible_play_hosts_all": list(hosts)})
+    (line,) = _cluster_plan.network_problems(fleet, known)
     assert line == (
         "v100-[01-02]: rdma_host_device_networks[0] is '10.90.0.0/24', which overlaps the cluster's network for pods"
         " 10.90.0.0/22: pods need a network of their own"

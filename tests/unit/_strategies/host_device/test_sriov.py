@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
@@ -25,6 +23,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     pools,
     unplug,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy
 
 LABEL = SRIOV.label
 hosts_of, plan, recorded, right = SRIOV.hosts_of, SRIOV.plan, SRIOV.recorded, SRIOV.right

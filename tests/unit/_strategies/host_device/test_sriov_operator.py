@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
     SRIOV,
@@ -28,6 +27,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.host_device.sriov_
     lab,
     plan,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies
 
 REFUSED = [
     (SRIOV, {OWN + "namespaces": ["one", "two"]}, "whose networks are in one namespace: name one"),

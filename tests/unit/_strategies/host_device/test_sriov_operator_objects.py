@@ -9,7 +9,6 @@ import copy
 import json
 from typing import Any
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     HOST_DEVICE,
     SRIOV,
@@ -27,6 +26,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.host_device.sriov_
     lab,
     plan,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy
 
 RAILS: dict[str, Any] = {OWN + "networks": [f"10.90.{rail}.0/24" for rail in range(8)], "rdma_links_rails": 8}
 

@@ -10,11 +10,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.prepare_problems import prepare_problems
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import PluginGroup
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import planned
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     Facts,
@@ -22,6 +19,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     PluginFleet,
     unplug,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy, strategy_plan
 
 INJECT = PluginFleet("inject", "zerocopy.rdma/inject", {})
 recorded, right = INJECT.recorded, INJECT.right

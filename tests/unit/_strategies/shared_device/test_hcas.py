@@ -11,7 +11,6 @@ from typing import Any, Dict, List, Set
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_device import selectors
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
@@ -21,6 +20,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     objects,
     shared,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies
 
 LABEL = SHARED_DEVICE.label
 hosts_of, recorded = SHARED_DEVICE.hosts_of, SHARED_DEVICE.recorded

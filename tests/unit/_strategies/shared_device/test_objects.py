@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy import strategy
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     SHARED_DEVICE,
     Facts,
     objects,
     shared,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy
 
 LABEL = SHARED_DEVICE.label
 recorded, right = SHARED_DEVICE.recorded, SHARED_DEVICE.right

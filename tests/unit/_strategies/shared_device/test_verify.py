@@ -10,7 +10,6 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategies import strategies
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     SHARED_DEVICE,
@@ -18,6 +17,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     daemon_set,
     node,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies
 
 hosts_of, recorded = SHARED_DEVICE.hosts_of, SHARED_DEVICE.recorded
 plan, right = SHARED_DEVICE.plan, SHARED_DEVICE.right

@@ -8,26 +8,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, List, Mapping
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import NVIDIA, Names, gpu
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, strings, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, strings, table
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import GPU_LABELS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 
 def by_device_plugin(
-    nodes: Iterable[Mapping[str, Any]], hosts: Collection[str], values: Mapping[str, Any], more: Names
+    allocatable: Mapping[str, Sequence[str]],
+    labels: Mapping[str, Mapping[str, str]],
+    hosts: Collection[str],
+    values: Mapping[str, Any],
+    more: Names,
 ) -> Dict[str, List[str]]:
     """By name of a node what a device plugin offers of its GPUs, if the driver is to run there.
 
-    ``nodes`` are as the API server gives them, ``hosts`` those of the run, ``values`` those of the driver's chart.
+    ``allocatable`` are by node the extended resources that can be allocated, ``labels`` those of all nodes, ``hosts``
+    those of the run, ``values`` those of the driver's chart.
     """
     found: Dict[str, List[str]] = {}
-    for node in nodes:
-        name = text(at(node, "metadata", "name"))
-        if name in hosts or _chosen(strings(at(node, "metadata", "labels")), table(values.get("kubeletPlugin"))):
-            resources = offered(node, NVIDIA, more)
+    for name, names in allocatable.items():
+        if name in hosts or _chosen(labels.get(name, {}), table(values.get("kubeletPlugin"))):
+            resources = _of_vendor(names, NVIDIA, more)
             if resources:
                 found[name] = resources
     return found
@@ -38,7 +42,11 @@ def offered(node: Mapping[str, Any], vendor: str, more: Names) -> List[str]:
 
     Those that only the site knows may be of any vendor.
     """
-    found = {name: gpu(name, more) for name in sorted(_allocatable(node))}
+    return _of_vendor(_allocatable(node), vendor, more)
+
+
+def _of_vendor(names: Iterable[str], vendor: str, more: Names) -> List[str]:
+    found = {name: gpu(name, more) for name in sorted(names)}
     return [name for name, owner in found.items() if owner is not None and owner.vendor in (vendor, "")]
 
 

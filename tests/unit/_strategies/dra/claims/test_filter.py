@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims as claims_filter
-from ansible_collections.zerocopy.rdma.plugins.filter.expected_devices import expected_devices
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_look, _fleet
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import VERSIONS, Facts, template
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import expected_devices
 
 
 def test_the_filter(facts_of: Facts) -> None:
@@ -142,7 +141,8 @@ def test_which_drivers_are_waited_for(
     facts_of: Facts, own: dict[str, Any], unready: list[str], wait: list[str]
 ) -> None:
     hostvars = {"v100-01": {**VERSIONS, "ansible_facts": {"rdma": facts_of("v100-01")}, **own}}
-    hosts = _strategy_inventory.hosts({}, list(hostvars), hostvars)
-    assert registry.expected(hosts, unready)["v100-01"]["wait"] == wait
+    fleet = _fleet.fleet({"hostvars": hostvars, "ansible_play_hosts_all": list(hostvars)})
+    asked = _cluster_look.question(fleet, True, True, True, unready)
+    assert asked["published"]["expected"]["v100-01"]["wait"] == wait
     if not unready:
         assert expected_devices({}, list(hostvars), hostvars)["v100-01"]["wait"] == wait

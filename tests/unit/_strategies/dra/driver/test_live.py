@@ -10,7 +10,6 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
@@ -22,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driv
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.planned_move import move_objects
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 Facts = Callable[..., dict[str, Any]]
 GROUP = "zerocopy.rdma/group"

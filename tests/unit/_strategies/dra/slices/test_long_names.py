@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.filter.strategy_plan import strategy_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import long_names, predict, versions
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import Facts
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 
 def hosts(facts_of: Facts, version: str, *places: int, ids: str = "15b3:a2df") -> dict[str, Any]:

@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""One look at the cluster that is enough for the plan: what is asked, and what the plan takes of the answer.
+
+``Ask`` calls a module with options, and returns what it answers.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+import yaml
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
+
+Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
+
+_ALL, _PUBLISHED = "zerocopy.rdma.cluster_info", "zerocopy.rdma.resource_slice_info"
+
+
+def everything(question: Mapping[str, Any], ask: Ask) -> Dict[str, Any]:
+    """All that steps depend on (:func:`question`). Raises ValueError without an answer."""
+    answer = ask(_ALL, question)
+    if answer.get("failed") or "kubernetes" not in answer:
+        why = str(answer.get("msg") or "The API server gave no answer").rstrip(".")
+        raise ValueError(f"Nothing was changed. {why}. With rdma_cluster=none, manifests are written instead.")
+    return answer
+
+
+def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:
+    """What DRA drivers publish, where a strategy needs it. Raises ValueError without an answer."""
+    if not fleet.with_cluster or not fleet.resource_api:
+        return {}
+    answer = ask(_PUBLISHED, {"gather_subset": ["slices"]})
+    if answer.get("failed") or "slices" not in answer:
+        raise ValueError(str(answer.get("msg") or "The API server gave no answer"))
+    return answer
+
+
+def question(fleet: Fleet, resource_api: bool, with_slices: bool, wait: bool, unready: Sequence[str]) -> Dict[str, Any]:
+    """The options of ``cluster_info`` for one look at the cluster that is enough for the plan."""
+    slices = {
+        "expected": {host: {**each, "wait": []} if host in unready else each for host, each in fleet.expected.items()},
+        "wait": wait,
+        "wait_timeout": registry.publish_timeout(fleet.values),
+    }
+    return {
+        "resource_api": resource_api,
+        "kinds": registry.kinds(),
+        "objects": registry.looks(fleet.hosts),
+        "sets": registry.sets(fleet.hosts, fleet.known),
+        **({"published": slices} if with_slices else {}),
+    }
+
+
+def state(answer: Mapping[str, Any], with_classes: bool) -> ClusterState:
+    """What the plan takes of :func:`everything`; ``with_classes``: no further DeviceClasses will come."""
+    found = answer.get("published") or {}
+    return replace(
+        state_of_published(found, with_classes),
+        kinds=answer["kinds"],
+        objects=answer["objects"],
+        labels=answer["nodes"],
+        daemon_sets=plain(answer["daemon_sets"]),
+        kueue_classes=found.get("kueue_classes"),
+        held=answer["held"],
+        parents=[(each["namespace"], each["name"]) for each in answer["parents"]],
+        extended_resources=answer["extended_resources"],
+        counted=answer["counted"],
+    )
+
+
+def state_of_published(answer: Mapping[str, Any], with_classes: bool) -> ClusterState:
+    """What the plan takes of :func:`published`."""
+    classes = answer.get("device_classes") if with_classes else None
+    return _strategy_inventory.cluster(answer.get("slices"), answer.get("kubernetes"), classes)
+
+
+def late(fleet: Fleet, answer: Mapping[str, Any]) -> bool:
+    """Whether drivers are still to publish what claims are planned for."""
+    found = answer.get("published") or {}
+    if "slices" not in found:
+        return False
+    serving = model.serving(model.devices(found["slices"]))
+    awaited = {
+        (driver, name)
+        for name, each in fleet.expected.items()
+        for driver in each["wait"]
+        if found["nodes"].get(name, {}).get("exists")
+    }
+    return not awaited <= serving
+
+
+def state_of_manifests(fleet: Fleet) -> ClusterState:
+    """What the manifests of an earlier run say of the cluster: which NICs a driver leaves out."""
+    found: List[Dict[str, Any]] = []
+    directory = os.path.realpath(os.path.expanduser(str(fleet.context.get("rdma_manifests") or "manifests")))
+    for strategy in registry.STRATEGIES.values():
+        path = os.path.join(directory, strategy.manifests.objects)
+        if strategy.driver and os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                found += [item for item in yaml.safe_load_all(file) if item and item.get("kind") == "DaemonSet"]
+    return ClusterState(daemon_sets=found)

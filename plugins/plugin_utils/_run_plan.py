@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The parts of the plan of a run, as the action ``plan`` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Mapping
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.waves import RAMP
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import RunPlan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cluster_plan,
+    _fleet,
+    _node_plan,
+    _plan_files,
+    _preflight,
+    _waves,
+)
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import RunVariables
+
+_PRESENT, _ABSENT = "present", "absent"
+_TEXTS: Dict[str, Any] = {"type": "list", "elements": "str", "default": []}
+
+
+@dataclass
+class Making:
+    """A plan that is being made: what there is to make it of, and what there is of it."""
+
+    run: RunVariables
+    options: Mapping[str, Any]
+    ask: Ask
+    plan: RunPlan = field(default_factory=RunPlan)
+    directory: str = ""
+    problems: List[str] = field(default_factory=list)
+    result: Dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> List[str]:
+        """All hosts of the play, failed ones included."""
+        return [str(name) for name in self.run.task["ansible_play_hosts_all"]]
+
+    def preflight(self, facts: bool, prefix: str = "") -> List[str]:
+        task = self.run.task
+        everyone = task["groups"]["all"] if "groups" in task else ()
+        return _preflight.problems(task, self.hosts, task["hostvars"], everyone, facts, prefix)
+
+
+def _variables(making: Making) -> None:
+    role = making.options["role"]
+    found = making.preflight(False)
+    own = making.preflight(False, f"{role}_") if role else found
+    making.problems += own
+    making.result["postponed"] = [problem for problem in found if problem not in own]
+
+
+def _strategies(making: Making) -> None:
+    making.result["strategies"] = _fleet.strategies(_fleet.fleet(making.run.task))
+
+
+def _waves_of(making: Making) -> None:
+    task = making.run.task
+    making.result["waves"] = _waves.of_hosts(making.run.hosts, task["hostvars"], making.options["ramp"])
+
+
+def _node(making: Making) -> None:
+    if making.options["state"] == _PRESENT:
+        making.problems += making.preflight(True)
+    hosts = {host.host: host for host in _node_plan.of_run(making.run, making.options["state"])}
+    making.plan.hosts = hosts
+    making.result["unplanned"] = {name: host.problem for name, host in hosts.items() if host.problem}
+
+
+def _cluster(making: Making) -> None:
+    fleet = _fleet.fleet(making.run.task, making.options["hosts"])
+    if making.options["plan"]:
+        earlier = _cluster_plan.still_right(fleet, making.options["plan"])
+        if earlier is not None:
+            making.directory = making.options["plan"]
+            making.problems += earlier.pop("problems")
+            making.result.update(earlier)
+            return
+    found = _cluster_plan.of_run(fleet, making.options, making.ask)
+    making.problems += found.result.pop("problems")
+    making.result.update(found.result)
+    making.plan.cluster = found.document
+
+
+# Each adds its part.
+PARTS: Dict[str, Callable[[Making], None]] = {
+    "variables": _variables,
+    "strategies": _strategies,
+    "node": _node,
+    "waves": _waves_of,
+    "cluster": _cluster,
+}
+
+SPEC: Dict[str, Any] = {
+    "parts": {"type": "list", "elements": "str", "choices": list(PARTS), "required": True},
+    "state": {"type": "str", "choices": [_PRESENT, _ABSENT], "default": _PRESENT},
+    "role": {"type": "str", "default": ""},
+    "ask": {
+        "type": "str",
+        "choices": [_cluster_plan.ALL, _cluster_plan.PUBLISHED, _cluster_plan.NOTHING],
+        "default": _cluster_plan.ALL,
+    },
+    "plan": {"type": "str", "default": ""},
+    "strategies": _TEXTS,
+    "wait": {"type": "bool", "default": False},
+    "unready": _TEXTS,
+    "published": {"type": "bool", "default": False},
+    "hosts": _TEXTS,
+    "labels": {"type": "dict", "default": {}},
+    "sets": {"type": "bool", "default": False},
+    "ramp": {"type": "raw", "default": list(RAMP)},
+}
+
+
+def options(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options of a task in their types. Raises ValueError."""
+    validated = ArgumentSpecValidator(SPEC).validate(dict(given))
+    if validated.error_messages:
+        raise ValueError("; ".join(validated.error_messages))
+    found: Dict[str, Any] = validated.validated_parameters
+    return found
+
+
+def made(run: RunVariables, given: Mapping[str, Any], ask: Ask) -> Making:
+    """The plan of a run, written where later tasks read it. Raises ValueError, or AnsibleError for what is no value."""
+    making = Making(run, options(given), ask)
+    for part in making.options["parts"]:
+        PARTS[part](making)
+    making.result["problems"] = list(dict.fromkeys(making.problems))
+    if making.problems:
+        # What facts do not allow is no reason not to compare a node, but nothing is to be done in the cluster.
+        making.plan.cluster = None
+    making.result["directory"] = making.directory or _plan_files.write(making.plan)
+    return making
