@@ -44,6 +44,8 @@ def strategies(
     use = in_use.ClusterUse(nodes or {}, held or {}, selectors)
     return {
         **_fleet.strategies(fleet),
+        "slices": fleet.resource_api,
+        "driver_sets": registry.driver_sets(fleet.hosts, fleet.known),
         "ofed": [host for host in hosts if ofed.has(use.labels.get(host), registry.of_ofed().label)],
         "leaving": in_use.leaving(fleet.hosts, use, fleet.known),
         "offered": in_use.offered(fleet.hosts, use, fleet.known),
