@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleActionFail
+from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.zerocopy.rdma.plugins.action import move_plan, verify
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import play
@@ -28,7 +29,7 @@ ANSWERS: Answers = {
 def acted(action: Any, modules: Callable[..., Any] | None = None, **arguments: Any) -> dict[str, Any]:
     made = action.ActionModule.__new__(action.ActionModule)
     made._task = SimpleNamespace(args=arguments, check_mode=False, diff=False, async_val=0)
-    made._templar = SimpleNamespace(template=lambda value: value)
+    made._loader = DataLoader()
     made._execute_module = modules
     made._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
     found: dict[str, Any] = made.run(None, play(HOSTS))
