@@ -160,4 +160,5 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
     # Facts and the cluster are looked at once, and planned once.
     assert names.count("Check the variables") == 1
     asking = [task["zerocopy.rdma.plan"] for task in tasks[: changes[0]] if "zerocopy.rdma.plan" in task]
-    assert [each["parts"] for each in asking] == [["variables"], "{{ ['node', 'cluster'] if __whole else ['node'] }}"]
+    whole = "{{ ['node', 'cluster'] if __whole else ['node'] }}"
+    assert [each["parts"] for each in asking] == [["variables"], whole, ["waves"]]
