@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Mapping, Sequence
 
 from vmlab import tools
 from vmlab.progress import await_condition
@@ -46,8 +46,10 @@ class HelmRole:
             **{f"HELM_{name}_HOME": str(scratch / name.lower()) for name in ("CACHE", "CONFIG", "DATA")},
         }
 
-    def __call__(self, tasks: str, *options: str, helm: str = "", **variables: Any) -> Done[str]:
-        """``helm`` is the directory of another one."""
+    def __call__(
+        self, tasks: str, *options: str, helm: str = "", first: Sequence[Mapping[str, Any]] = (), **variables: Any
+    ) -> Done[str]:
+        """``helm`` is the directory of another one, ``first`` are tasks before those of the role."""
         own = {
             name if name.startswith("rdma_") else f"{self._role}_{name}": value
             for name, value in {**self._variables, **variables}.items()
@@ -56,7 +58,7 @@ class HelmRole:
         role = {"ansible.builtin.import_role": {"name": f"zerocopy.rdma.{self._role}", "tasks_from": tasks}}
         inventory, playbook = self._scratch / "hosts.yml", self._scratch / "play.yml"
         inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
-        playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [role]}]))
+        playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [*first, role]}]))
         programs = Path(sys.executable).parent
         return subprocess.run(
             [str(programs / "ansible-playbook"), "-i", str(inventory), *options, str(playbook)],

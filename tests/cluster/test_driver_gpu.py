@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
@@ -16,6 +17,13 @@ from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 from ansible_collections.zerocopy.rdma.tests.cluster.helm import VALUES, HelmRole, changed, said
 
 NAME = "dra-driver-nvidia-gpu"
+# Provision makes it before the role is asked whether its chart can be installed.
+PLAN = {
+    "zerocopy.rdma.plan": {"parts": ["cluster"]},
+    "register": "rdma_provision_plan",
+    "run_once": True,
+    "delegate_to": "localhost",
+}
 
 
 @pytest.fixture
@@ -31,7 +39,7 @@ def chart(tmp_path: Path) -> Path:
 @pytest.fixture
 def play(control_plane: Any, cluster: dynamic.DynamicClient, chart: Path, tmp_path: Path) -> Iterator[HelmRole]:
     """The namespace of the chart is removed at the end."""
-    yield HelmRole("rdma_driver", control_plane.kubeconfig, tmp_path, gpu_chart=str(chart))
+    yield HelmRole("rdma_driver", control_plane.kubeconfig, tmp_path, gpu_chart=str(chart), gpu_deploy=True)
     namespaces = cluster.resources.get(api_version="v1", kind="Namespace")
     if NAME in {one.metadata.name for one in namespaces.get().items}:
         last = namespaces.delete(name=NAME).metadata.resourceVersion
@@ -77,6 +85,7 @@ def test_deployed_once_and_taken_back(cluster: dynamic.DynamicClient, play: Helm
 def test_refused_without_helm_and_beside_the_device_plugin(
     cluster: dynamic.DynamicClient, create: Callable[..., Any], play: HelmRole, tmp_path: Path
 ) -> None:
+    check = partial(play, "chart_check", first=[PLAN])
     (tmp_path / "four").mkdir()
     other = tmp_path / "four" / "helm"
     other.write_text("#!/bin/sh\necho v4.3.1+g0\n")
@@ -85,7 +94,7 @@ def test_refused_without_helm_and_beside_the_device_plugin(
         ("/nowhere", "helm on the Ansible controller is missing: it must be"),
         (str(other.parent), "helm on the Ansible controller is v4.3.1+g0: it must"),
     ):
-        assert text in said(play("chart_check", helm=directory))
+        assert text in said(check(helm=directory))
 
     offered = {"nvidia.com/v100": "4", "nvidia.com/gpu.shared": "80", "example.org/gpu": "8"}
     nodes = {name: node(name) for name in ("gpu-1", "gpu-2")}
@@ -95,10 +104,10 @@ def test_refused_without_helm_and_beside_the_device_plugin(
             body["status"][room] = {**body["status"][room], "nvidia.com/hostdev": "2", **offered}
         create(cluster, "Node", body)
     both = "gpu-1 (nvidia.com/gpu.shared, nvidia.com/v100), gpu-2 (nvidia.com/gpu.shared, nvidia.com/v100): rdma_driver"
-    assert both in said(play("chart_check"))
+    assert both in said(check())
     # The chart keeps away from the node that is not in the run.
     away = {"kubeletPlugin": {"nodeSelector": {"pool": "training"}}}
-    told = said(play("chart_check", gpu_values=away))
+    told = said(check(gpu_values=away))
     assert "deployed. gpu-1 (nvidia.com/gpu.shared, nvidia.com/v100): rdma_driver_gpu_deploy is true, but" in told
     # The kubelet keeps it so when the plugin has gone.
     gone = dict.fromkeys(["nvidia.com/v100", "nvidia.com/gpu.shared"], "0")
@@ -107,6 +116,6 @@ def test_refused_without_helm_and_beside_the_device_plugin(
     for name in nodes:
         api.status.patch(name=name, body=patch, content_type="application/merge-patch+json")
     own = {"rdma_gpu_resources": ["example.org/gpu"]}
-    assert "gpu-1 (example.org/gpu), gpu-2" in said(play("chart_check", "-e", json.dumps(own)))
-    assert changed(play("chart_check")) == 0
+    assert "gpu-1 (example.org/gpu), gpu-2" in said(check("-e", json.dumps(own)))
+    assert changed(check()) == 0
     assert changed(play("chart")) == 1
