@@ -46,7 +46,7 @@ options:
     type: dict
     default: {}
   ramp:
-    description: Sizes of the waves, as for the filter P(zerocopy.rdma.waves#filter).
+    description: Sizes of the waves, as option O(zerocopy.rdma.plan#module:ramp).
     type: raw
     default: [1, "10%", "25%"]
   daemon_sets:
