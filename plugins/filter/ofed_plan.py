@@ -29,7 +29,7 @@ options:
     type: dict
     default: {}
   ramp:
-    description: Sizes of the waves after the single nodes, as O(zerocopy.rdma.plan#module:ramp).
+    description: Sizes of the waves after the single nodes, as option O(zerocopy.rdma.plan#module:ramp).
     type: raw
     default: [1, "10%", "25%"]
 """

@@ -94,7 +94,7 @@ EXAMPLES = r"""
   run_once: true
   delegate_to: localhost
 
-- name: Show which networks the cluster uses
+- name: Show the networks of the cluster
   ansible.builtin.debug:
     msg: "{{ cluster.networks }}"
   run_once: true

@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.unserved 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import in_use, registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import requests
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_look, _fleet, _manifest_files, _plan_files
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
@@ -128,7 +129,7 @@ def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:
         "images": _fleet.with_images(run_of) if present else [],
         "charts": registry.charts(run_of.values) if run_of.with_cluster else [],
         "strategies": _fleet.strategies(run_of),
-        "requests": {group: requests.named(_objects(plan), each) for group, each in plan.requests.items()},
+        "requests": plain({group: requests.named(_objects(plan), each) for group, each in plan.requests.items()}),
     }
 
 

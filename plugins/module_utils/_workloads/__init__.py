@@ -7,6 +7,6 @@
 """Examples for users: pods that request RDMA as a group's strategy has it.
 
 In reading order: :mod:`examples`, :mod:`pod` (what a request adds to one), :mod:`plain`, :mod:`operators`, :mod:`merge`
-(a manifest of somebody's own), :mod:`requests` (what is to be written into manifests that exist). It may import
-:mod:`_strategies` and rooms below.
+(a manifest of somebody's own), :mod:`requests` (for manifests that are rewritten). It may import :mod:`_strategies` and
+rooms below.
 """

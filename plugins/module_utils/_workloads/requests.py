@@ -11,7 +11,6 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples, pod
 
 _SAME = (
@@ -42,7 +41,7 @@ def named(objects: Sequence[Mapping[str, Any]], requests: Sequence[PodRequest]) 
 
     return [
         {
-            **plain({name: getattr(request, name) for name in _SAME}),
+            **{name: getattr(request, name) for name in _SAME},
             "nics": nics(request),
             "templates": names("ResourceClaimTemplate", request.template),
             "claims": names("ResourceClaim", request.claim),
