@@ -11,8 +11,8 @@ version_added: 0.1.0
 description:
   - Turns the variables and facts of all hosts of the play, and one look at the cluster, into the steps that
     M(zerocopy.rdma.cluster_apply) carries out, for all strategies (C(rdma_strategy)). Changes nothing.
-  - The plan is written to a file of this run on the controller. Run this once for all hosts (C(run_once)).
-  - With C(rdma_cluster=none), no cluster is asked, and the plan has manifests instead of steps.
+  - The plan is written to a temporary file on the controller. Run this once for all hosts (C(run_once)).
+  - With C(rdma_cluster=none), no API server is contacted, and the plan has manifests instead of steps.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -23,7 +23,8 @@ extends_documentation_fragment:
 options:
   state:
     description:
-      - V(present) plans what the inventory wants. V(absent) plans the removal of everything of this collection.
+      - V(present) plans what the inventory wants. V(absent) plans the removal of everything that this collection has
+        applied.
       - V(preflight) only returns RV(problems) that are known without facts, and RV(leaving).
     type: str
     choices: [present, absent, preflight]
@@ -40,7 +41,7 @@ options:
     type: bool
     default: false
   unready:
-    description: Hosts whose driver is known not to work. They are not waited for.
+    description: Hosts whose driver is known not to work. O(wait) does not wait for them.
     type: list
     elements: str
     default: []
@@ -80,32 +81,33 @@ problems:
   elements: str
 unprepared:
   description: Why drivers would not work on nodes as they are now. Empty in check mode.
-  returned: success
+  returned: O(state=present) and O(state=absent)
   type: list
   elements: str
 warnings_shown:
   description: Problems that do not prevent applying the plan.
-  returned: success
+  returned: O(state=present) and O(state=absent)
   type: list
   elements: str
 text:
   description: What pods can claim, and how it is aligned. Empty if RV(late).
-  returned: success
+  returned: O(state=present) and O(state=absent)
   type: str
 differences:
-  description: How what nodes publish differs from their facts. Empty if RV(late).
-  returned: success
+  description: Differences between the devices that nodes publish and their facts. Empty if RV(late).
+  returned: O(state=present) and O(state=absent)
   type: list
   elements: str
 unmet:
-  description: For each host whose claims can be satisfied according to its facts but not to what it publishes, why.
-  returned: success
+  description:
+    - For each host whose claims can be satisfied by the devices in its facts, but not by those that it publishes, why.
+  returned: O(state=present) and O(state=absent)
   type: dict
 late:
   description:
-    - Whether claims have to be planned again, because drivers are still to publish devices. The plan then has no steps
-      for claims.
-  returned: success
+    - Whether claims have to be planned again, because drivers have not published all devices yet. The plan then has no
+      steps for claims.
+  returned: O(state=present) and O(state=absent)
   type: bool
 leaving:
   description: For each node, the extended resources that it would lose. No pod may hold them.
@@ -121,8 +123,8 @@ cluster:
   type: bool
 checks:
   description:
-    - For each host whose node has to fulfil a condition of its strategy before the cluster is changed, the role that
-      checks it (entry point C(node_check)).
+    - For each host whose node has to pass a check of its strategy before the cluster is changed, the role with this
+      check (entry point C(node_check)).
   returned: O(state=present) and O(state=absent)
   type: dict
   sample: {v100-01: rdma_host_device}
@@ -133,8 +135,8 @@ images:
   elements: str
 charts:
   description:
-    - Roles that install a DRA driver with its chart between the steps for drivers and those for claims (entry points
-      C(chart_check) and C(chart), for the removal C(chart_helm) and C(chart_absent)).
+    - Roles that install a DRA driver by its chart, after the steps for drivers and before those for claims (entry
+      points C(chart_check) and C(chart), for the removal C(chart_helm) and C(chart_absent)).
   returned: O(state=present) and O(state=absent)
   type: list
   elements: str

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: plan
-short_description: Plan what each host of the play shall be, once for all of them
+short_description: Plan the desired state of the nodes of a play, once for all of them
 version_added: 0.1.0
 description:
   - Turns the variables and RDMA facts of all hosts of the batch (C(serial), by default the play) into one plan, on the
@@ -27,13 +27,13 @@ attributes:
       - Runs on the controller.
 options:
   parts:
-    description: Parts of the plan. V(node) has what the nodes themselves shall be.
+    description: Parts of the plan. V(node) is the desired state of the nodes themselves.
     type: list
     elements: str
     choices: [node]
     default: [node]
   state:
-    description: With V(absent), the plan is to put the nodes back as they were before, which needs no facts.
+    description: With V(absent), the plan is to restore the nodes as they were before, which needs no facts.
     type: str
     choices: [present, absent]
     default: present
@@ -59,12 +59,12 @@ directory:
   returned: success
   type: str
 problems:
-  description: Why nothing is planned for a host, by host. M(zerocopy.rdma.node) fails on these hosts.
+  description: For each host for which something cannot be planned, why. M(zerocopy.rdma.node) fails on these hosts.
   returned: success
   type: dict
   sample: {h100-03: "h100-03: there are no facts about its HCAs"}
 images:
-  description: Hosts with images that come from archives.
+  description: Hosts whose plan includes images from archives.
   returned: success
   type: list
   elements: str

@@ -7,5 +7,5 @@
 """Examples for users: pods that request RDMA as a group's strategy has it.
 
 In reading order: :mod:`examples`, :mod:`pod` (what a request adds to one), :mod:`plain`, :mod:`operators`, :mod:`merge`
-(a manifest of somebody's own). It may import :mod:`_strategies` and rooms below.
+(into a manifest that a user already has). It may import :mod:`_strategies` and rooms below.
 """
