@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""The part of ``cluster_apply`` that only the controller can do: read the plan; write manifests without a cluster."""
+"""The part of ``cluster_apply`` that only the controller can do: reads the plan; writes manifests without a cluster."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ options:
     type: str
     default: default
   environment:
-    description: Environment variables for the pods. They take precedence over those of the plan.
+    description: Environment variables for the pods. They take precedence over those in O(strategies).
     type: dict
     default: {}
 seealso:
@@ -70,8 +70,8 @@ EXAMPLES = r"""
 RETURN = r"""
 pairs:
   description:
-    - Each with its C(group), C(entry) (the name in the inventory), C(alias) (of the request), C(repetition) and two
-      C(pods) for M(zerocopy.rdma.pod_probe), the target first.
+    - The pairs, each with its C(group), C(entry) (the name in the inventory), C(alias) (of the request), C(repetition)
+      and two C(pods) for M(zerocopy.rdma.pod_probe), the target first.
   returned: success
   type: list
   elements: dict

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_apply
-short_description: Carry out the cluster's part of a plan
+short_description: Carry out the plan of a cluster
 version_added: 0.1.0
 description:
   - Carries out the steps that M(zerocopy.rdma.plan) has planned, in one process and over one connection. Steps
     are labels of nodes, sets of objects, fields of an operator's policy, and extended resources of nodes.
-  - Everything that may be refused is tried before anything is changed. Objects are tried by a dry run of the API
-    server, and nothing is removed that a pod still uses.
+  - Everything that may be refused is tried before anything is changed, objects by a dry run of the API server. Fails
+    if a pod still uses something that would be removed.
   - Without a cluster (C(rdma_cluster=none)), writes the planned manifests to the directory C(rdma_manifests) instead,
     and removes those of earlier runs that nothing needs any more.
 author:
@@ -33,7 +33,7 @@ options:
     choices: [driver, claims]
     default: [driver, claims]
   steps:
-    description: The steps themselves. Set from O(plan) by the part of this module that runs on the controller.
+    description: The steps themselves. This module sets them from O(plan) on the controller.
     type: list
     elements: dict
     default: []
@@ -66,8 +66,8 @@ steps:
       missing: []
 late:
   description:
-    - Whether claims have to be planned again, because a step of the drivers has changed something. The steps for claims
-      have not been done then.
+    - Whether claims have to be planned again, because drivers have not published all devices yet, or because a step of
+      the drivers has changed something. The steps for claims have not been done then.
   returned: success
   type: bool
 missing:
@@ -76,7 +76,7 @@ missing:
   type: list
   elements: str
 unready:
-  description: For each node, the DaemonSets that do not work there, and policies for it that were rejected.
+  description: For each node, which DaemonSets do not work there, and which policies for it were rejected.
   returned: with a cluster
   type: dict
 broken:

@@ -35,11 +35,11 @@ options:
     elements: str
     default: []
   cluster:
-    description: RV(cluster) of an earlier call, required with O(now).
+    description: RV(cluster) as an earlier call returned it. Required with O(now).
     type: dict
     default: {}
   evict:
-    description: Which pods are evicted, as O(zerocopy.rdma.node_move#module:evict).
+    description: Which pods are evicted, like O(zerocopy.rdma.node_move#module:evict).
     type: str
     choices: [managed, all, none]
     default: managed
@@ -50,7 +50,7 @@ options:
     type: dict
     default: {}
   ramp:
-    description: Sizes of the waves, as C(serial) of a play. A percentage is of the hosts of the group.
+    description: Sizes of the waves, like C(serial) of a play. Percentages refer to the hosts of the group.
     type: raw
     default: [1, "10%", "25%"]
   resources:
@@ -110,11 +110,11 @@ broken:
   type: list
   elements: str
 finish:
-  description: Whether no node needs the objects of its old strategy any more when these hosts have moved.
+  description: Whether, once these hosts have moved, no node needs the objects of its old strategy any more.
   returned: without O(now)
   type: bool
 text:
-  description: The plan by node and pod.
+  description: The plan as text, by node and pod.
   returned: without O(now)
   type: str
 problems:
@@ -144,7 +144,7 @@ gpu_resources:
   elements: str
 cluster:
   description:
-    - What the cluster has answered. C(nodes) and C(plugins) are those of M(zerocopy.rdma.node_move_info).
+    - What was read from the cluster. C(nodes) and C(plugins) are those of M(zerocopy.rdma.node_move_info).
   returned: without O(now)
   type: dict
 objects:

@@ -12,9 +12,9 @@ description:
   - A node has the parts C(packages), C(kernel), C(links), C(runtime) (container runtime), C(daemons) (programs that
     strategies run beside it) and C(images). With O(compare), all of them are compared in one call, and nothing is
     changed. Otherwise one part is changed, by the same code.
-  - What a part shall be is read from the O(plan) of the run, which M(zerocopy.rdma.plan) has made out of variables and
-    facts. Without O(plan) and without options of a part, the host's part is planned for this task alone, from the same
-    variables and facts. The roles C(zerocopy.rdma.rdma_kernel), C(zerocopy.rdma.rdma_links),
+  - The desired state of a part is read from the O(plan) of the run, which M(zerocopy.rdma.plan) has made from variables
+    and facts. Without O(plan) and without options of a part, this task plans its host alone, from the same variables
+    and facts. The roles C(zerocopy.rdma.rdma_kernel), C(zerocopy.rdma.rdma_links),
     C(zerocopy.rdma.rdma_runtime) and C(zerocopy.rdma.rdma_inject) document the variables.
   - A part owns only what is in its ledger (below C(/var/lib/zerocopy-rdma) on the node), which keeps the originals so
     that O(state=absent) can restore them. Files of others are not replaced, and those that are changed keep owner,
@@ -36,7 +36,7 @@ attributes:
 options:
   plan:
     description:
-      - Directory with the plan of the run, as RV(zerocopy.rdma.plan#module:directory). The host has its own file in it.
+      - Directory with the plan of the run (RV(zerocopy.rdma.plan#module:directory)). Each host has its own file in it.
       - Ignored if options of a part are given.
     type: path
   parts:
@@ -50,8 +50,8 @@ options:
   compare:
     description:
       - Whether to compare the parts and change nothing. If a part cannot be compared, its C(error) says why, and the
-        others are still compared. A fleet without differences thus needs two module calls per node (the other one is
-        M(zerocopy.rdma.rdma_facts)).
+        others are still compared. A fleet without differences thus needs two module calls per node, this one and
+        M(zerocopy.rdma.rdma_facts).
     type: bool
     default: false
   state:
@@ -96,11 +96,12 @@ options:
       - Changes are made inside a NetworkManager checkpoint. If a link does not come up, all changes are rolled back at
         once and the module fails with NetworkManager's reason. If all links come up, the controller confirms the change
         over a new connection, in the same task; without that, NetworkManager rolls back by itself after
-        C(rollback_seconds) (60). With C(confirm) as V(manual), RV(checkpoint) is returned instead, which a later call
-        confirms if it has it as C(confirm). A rollback also removes profiles that others have added in the meantime.
+        C(rollback_seconds) (60). With C(confirm=manual), RV(checkpoint) is returned instead; a later call with this
+        value as C(confirm) confirms the change. A rollback also removes profiles that others have added in the
+        meantime.
       - Rejects ports that carry the default route, one of its next hops, or this Ansible connection (also below a bond,
-        VLAN or bridge), bonds, members of bonds and bridges, networks that contain the controller or the default
-        gateway, and ports that are configured by systemd-networkd, ifupdown or by hand.
+        VLAN or bridge). Also rejects bonds, members of bonds and bridges, ports that are configured by
+        systemd-networkd, ifupdown or by hand, and networks that contain the controller or the default gateway.
       - NetworkManager's address conflict detection (RFC 5227) rejects an address that another station uses, now and at
         every boot. It does not work on IPoIB.
     type: dict
@@ -110,17 +111,18 @@ options:
         C(validator), CDI (container device interface) and the limit of locked memory (C(memlock),
         C(memlock_handlers)) of the container runtime C(runtime). Supports containerd 1.7 and 2.x (configuration
         versions 2, 3 and 4), k3s, RKE2 and CRI-O.
-      - Timeouts are the shortest ones that are right; longer ones are kept.
-      - Only settings that are not in effect yet are written, to a drop-in file of this collection, or where the runtime
-        reads none, between marked lines. Everything that users wrote is kept. The files are those that the running
-        daemon uses.
+      - Timeouts are minimums. Longer ones in the runtime's configuration are kept.
+      - Only settings that are not in effect yet are written, to a drop-in file of this collection or, if the runtime
+        reads no such files, between marked lines of its own file. Everything that users wrote is kept. The files are
+        those that the running daemon uses.
       - The new configuration is checked with the installed containerd (C(containerd config dump)) before it is written.
         Apart from these settings, it must be equivalent to the present one. Otherwise, or if the present configuration
         is broken, nothing is changed and the runtime keeps running.
-      - Of k3s and RKE2, the template counts from which the next start makes the configuration. One with neither the
-        base template nor C(root) and C(state) is refused, because the node would lose its containers (rke2#10293).
-      - The runtime is restarted only if its effective configuration changes, or if an earlier run was interrupted
-        before the restart, and not without C(restart). Running containers are not affected. After the restart the CRI
+      - For k3s and RKE2, the template is read from which the next start makes the configuration. A template with
+        neither the base template nor C(root) and C(state) is rejected, because the node would lose its containers
+        (rke2#10293).
+      - The runtime is restarted only with C(restart), and only if its effective configuration changes or an earlier run
+        was interrupted before the restart. Running containers are not affected. After the restart the CRI
         must answer and the NRI socket must accept connections; otherwise the files are restored, the runtime is
         restarted again and the module fails with the reason.
       - Sandbox records left behind by failed NRI attaches (containerd issue 13609, fixed in 2.2.6, 2.3.3 and 2.4.0) can
@@ -128,8 +130,8 @@ options:
     type: dict
   daemons:
     description:
-      - Daemons of strategies, by name the options of each. One whose C(state) is V(absent) is removed.
-      - C(inject) is the NRI plugin that gives containers the RDMA devices next to their GPUs. It is one file
+      - Daemons of strategies, a dictionary of names and options. A daemon whose C(state) is V(absent) is removed.
+      - The daemon C(inject) is the NRI plugin that gives containers the RDMA devices next to their GPUs. It is one file
         (C(/usr/local/libexec/zerocopy-rdma/inject.pyz)), which is built on the controller from files of this collection
         and needs only Python on the node. It runs as the systemd unit C(zerocopy-rdma-inject.service).
       - The plugin is restarted only if it does not run, or if its program, its unit, C(socket) or C(metrics) changed.

@@ -15,7 +15,7 @@ description:
     directory that Ansible removes at the end of the run. M(zerocopy.rdma.node) reads the file of its host,
     M(zerocopy.rdma.cluster_apply) that of the cluster.
   - Variables of the play take precedence over the inventory, as usual.
-  - With C(rdma_cluster=none), no cluster is asked, and its part of the plan has manifests instead of steps.
+  - With C(rdma_cluster=none), no API server is contacted, and its part of the plan has manifests instead of steps.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
@@ -47,8 +47,8 @@ options:
   state:
     description:
       - V(present) plans what the inventory wants.
-      - V(absent) plans to put the nodes back as they were before, which needs no facts, and to remove everything of
-        this collection from the cluster.
+      - V(absent) plans to put the nodes back as they were before, which needs no facts, and to remove everything
+        from the cluster that this collection has applied.
     type: str
     choices: [present, absent]
     default: present
@@ -83,7 +83,7 @@ options:
     type: bool
     default: false
   unready:
-    description: Hosts whose driver is known not to work. They are not waited for.
+    description: Hosts whose driver is known not to work. O(wait) does not wait for them.
     type: list
     elements: str
     default: []
@@ -221,18 +221,19 @@ text:
   returned: O(parts) has V(cluster)
   type: str
 differences:
-  description: How what nodes publish differs from their facts. Empty if RV(late).
+  description: Differences between the devices that nodes publish and their facts. Empty if RV(late).
   returned: O(parts) has V(cluster)
   type: list
   elements: str
 unmet:
-  description: For each host whose claims can be satisfied according to its facts but not to what it publishes, why.
+  description:
+    - For each host whose claims can be satisfied by the devices in its facts, but not by those that it publishes, why.
   returned: O(parts) has V(cluster)
   type: dict
 late:
   description:
-    - Whether claims have to be planned again, because drivers are still to publish devices. The plan then has no steps
-      for claims.
+    - Whether claims have to be planned again, because drivers have not published all devices yet. The plan then has no
+      steps for claims.
   returned: O(parts) has V(cluster)
   type: bool
 leaving:
@@ -245,8 +246,8 @@ cluster:
   type: bool
 checks:
   description:
-    - For each host whose node has to fulfil a condition of its strategy before the cluster is changed, the role that
-      checks it (entry point C(node_check)).
+    - For each host whose node has to pass a check of its strategy before the cluster is changed, the role with this
+      check (entry point C(node_check)).
   returned: O(parts) has V(cluster)
   type: dict
   sample: {v100-01: rdma_host_device}
@@ -257,8 +258,8 @@ images:
   elements: str
 charts:
   description:
-    - Roles that install a DRA driver with its chart between the steps for drivers and those for claims (entry points
-      C(chart_check) and C(chart), for the removal C(chart_helm) and C(chart_absent)).
+    - Roles that install a DRA driver by its chart, after the steps for drivers and before those for claims (entry
+      points C(chart_check) and C(chart), for the removal C(chart_helm) and C(chart_absent)).
   returned: O(parts) has V(cluster)
   type: list
   elements: str

@@ -33,9 +33,9 @@ options:
       - V(verify) is the report of the role P(zerocopy.rdma.rdma_verify#role), with the checks and measurements that
         M(zerocopy.rdma.verify) has kept, and the facts of the hosts. C(docs/verify-report.schema.json) describes
         C(verify.json).
-      - V(fleet) is its page with the facts of the hosts alone.
-      - V(drift) is how nodes differ from the plan, as the role P(zerocopy.rdma.rdma_drift#role) found, with identical
-        differences once. In diff mode, the text also shows how files differ, once for each kind of change.
+      - V(fleet) is the page of this report with nothing but the facts of the hosts.
+      - V(drift) shows how nodes differ from the plan, as the role P(zerocopy.rdma.rdma_drift#role) found. Identical
+        differences are shown once. In diff mode, the text also shows how files differ, once for each kind of change.
       - V(audit) is the result of M(zerocopy.rdma.workload_audit).
       - V(benchmark) reads the logs of pairs of pods. A transfer that did not go over the NICs that the pod was given is
         an error, not a result. It summarises the runs of each template, and compares them with the group's unaligned
@@ -68,13 +68,14 @@ options:
     description: File for the page of V(fleet) or V(audit).
     type: str
   found:
-    description: The result of M(zerocopy.rdma.workload_audit).
+    description: The result of M(zerocopy.rdma.workload_audit), for V(audit).
     type: dict
     default: {}
   results:
     description:
-      - Results of M(zerocopy.rdma.pod_probe) in a loop over RV(zerocopy.rdma.benchmark_plan#module:pairs). If the
-        module failed, a result has no RV(zerocopy.rdma.pod_probe#module:pods), and the reason is in C(msg).
+      - Results of M(zerocopy.rdma.pod_probe) in a loop over RV(zerocopy.rdma.benchmark_plan#module:pairs), for
+        V(benchmark). If the module failed, a result has no RV(zerocopy.rdma.pod_probe#module:pods), and the reason is
+        in C(msg).
     type: list
     elements: dict
     default: []
@@ -91,7 +92,7 @@ options:
     type: float
     default: 0.7
   models:
-    description: Models of the KV table of V(benchmark).
+    description: Models in the KV table of V(benchmark), as C(rdma_benchmark_models) of the role.
     type: list
     elements: dict
     default: []
@@ -102,7 +103,7 @@ options:
     default: []
   parameters:
     description:
-      - What the report of V(benchmark) shows about how was measured. If C(operations) and C(block_sizes) are among
+      - How V(benchmark) was measured, to be shown in its report. If C(operations) and C(block_sizes) are among
         them, each missing result is an error.
     type: dict
     default: {}

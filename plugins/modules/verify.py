@@ -9,9 +9,9 @@ module: verify
 short_description: Plan the tests of a fleet, and judge their results
 version_added: 0.1.0
 description:
-  - The steps of the role P(zerocopy.rdma.rdma_verify#role) for all hosts together, on the controller. Between them, the
-    role runs tests on nodes and in pods. Connects to no host, and changes nothing.
-  - What is planned and found is kept in a directory of the run, from which M(zerocopy.rdma.report) makes the report.
+  - Does the parts of the role P(zerocopy.rdma.rdma_verify#role) that concern all hosts together, on the controller.
+    Between these parts, the role runs tests on nodes and in pods. Connects to no host, and changes nothing.
+  - Plans and results are kept in a directory of the run, from which M(zerocopy.rdma.report) makes the report.
   - Run each part but V(own) once (C(run_once)).
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -27,9 +27,9 @@ options:
   part:
     description:
       - V(begin) makes the directory of the run.
-      - V(plan) plans the tests between hosts, by the facts and variables C(rdma_verify_*) of all hosts. The hosts of a
-        group are measured in rounds, in each of which a host is in at most one pair. Measurements are between rails of
-        the same number.
+      - V(plan) plans the tests between hosts, from the facts and the variables C(rdma_verify_*) of all hosts. The hosts
+        of a group are measured in rounds, in each of which a host is in at most one pair. Measurements are between
+        rails of the same number.
       - V(own) returns the tests of one host, as options of M(zerocopy.rdma.rdma_reachability) and
         M(zerocopy.rdma.rdma_bandwidth).
       - V(host) compares the facts of all hosts with the inventory, turns what the role
@@ -48,7 +48,8 @@ options:
     choices: [begin, plan, own, host, cluster, pods_plan, pods, transfers]
     required: true
   run:
-    description: RV(run) of V(begin). Without it, RV(checks) are returned instead of kept.
+    description:
+      - RV(run) as V(begin) returned it. Without it, RV(checks) and RV(bandwidth) are returned instead of being kept.
     type: str
     default: ""
   hosts:
@@ -60,7 +61,7 @@ options:
     description: Path of a document of the role P(zerocopy.rdma.rdma_benchmark#role), to be shown in the same report.
     type: str
   untried:
-    description: Why no tests were run on the hosts. Empty if they were run.
+    description: For V(host), why no tests were run on the hosts. Empty if they were run.
     type: str
     default: ""
   found:
@@ -82,7 +83,7 @@ options:
         RV(zerocopy.rdma.move_plan#module:objects), for V(pods_plan) and V(pods).
     type: raw
   sample:
-    description: Number of nodes of each group on which pods are run, V(0) for all.
+    description: Number of nodes of each group on which pods are run. V(0) means all.
     type: int
     default: 2
   bandwidth:

@@ -35,8 +35,9 @@ options:
   settings:
     description:
       - Settings of the site. C(images) (with the keys C(vllm), C(sglang), C(ray) and C(nccl_tests)) and C(model) are
-        required. C(namespace), C(gpus), C(gpu_resource), C(gpu_resources), C(shm) and C(environment) are optional. The
-        variables of the role P(zerocopy.rdma.rdma_workloads#role) with these names explain them.
+        required. C(namespace), C(gpus), C(gpu_resource), C(gpu_resources), C(shm) and C(environment) are optional. They
+        mean the same as the variables C(rdma_workloads_*) of the role P(zerocopy.rdma.rdma_workloads#role);
+        C(gpu_resources) is C(rdma_gpu_resources).
     type: dict
     required: true
   requests:

@@ -127,7 +127,7 @@ def test_what_there_is(workloads: ClusterSet, audit: Audit) -> None:
     cluster = {finding["code"]: finding for finding in result["cluster"]}
     assert cluster["stale"]["fields"] == {"resource": _SHARED, "nodes": ["audited-1"]}
     assert {*cluster} >= {"device_plugin", "operator_policy", "kueue_unmapped", "volcano", "pool", "health_check"}
-    assert result["kubernetes"]["dra"] == "resource.k8s.io/v1"
+    assert result["kubernetes"]["resource_api"] == "resource.k8s.io/v1"
     assert result["kubernetes"]["gates"]["DRAConsumableCapacity"] is True
     assert result["unseen"] == []
     assert result["changed"] is False

@@ -87,7 +87,8 @@ def test_vfs_by_the_operator(
     facts_of: Facts,
 ) -> None:
     playbook, namespace = playbook.of("lab-01", "lab-02", "h100-01"), cluster_set.namespace
-    own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace]}
+    # An operator is in a cluster once.
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [namespace], "rdma_operator_sriov_namespace": operator}
     groups = {"lab": {**operated(namespace, operator), "rdma_links_vfs": 8}}
     done = actions(playbook(groups=groups, **own)[APPLIED])
     assert done[f"SriovNetwork {operator}/sriov-lab"] == "created"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.registry import STRATEGIES
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 LIBRARY = PLUGINS / "module_utils"
@@ -194,7 +195,7 @@ def test_docstrings_of_packages_name_rooms_that_exist():
 
 def test_a_strategy_knows_no_other():
     """Nor do packages below them know any; those beside them, which have the whole list, do."""
-    folders = ("dra", "host_device", "inject", "shared_device")
+    folders = [type(strategy).__module__.split(".")[-2] for strategy in STRATEGIES.values()]
 
     def folder(name):
         return next((found for found in folders if f"{name}.".startswith(f"module_utils._strategies.{found}.")), None)

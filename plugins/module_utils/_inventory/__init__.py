@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What an inventory says: variables in their types, hosts and groups, and rules for single variables.
+"""What an inventory says: typed variables, hosts and groups, and rules for single variables.
 
 In reading order: :mod:`variables`, :mod:`host`, :mod:`value_rules`, :mod:`operator_rules`, :mod:`fleet_wide`,
 :mod:`images`, :mod:`queries`, :mod:`waves`. It may import :mod:`_facts` and :mod:`_values`. Checks that need the

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is known of objects of Kubernetes without asking a cluster.
+"""What is known about Kubernetes objects without asking a cluster.
 
 In reading order:
 

@@ -4,9 +4,9 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The plan of a run: what each node and the cluster shall have, from inventory, facts and what the cluster answered.
+"""The plan of a run: what each node and the cluster should have, by inventory, facts and what the cluster answered.
 
-In reading order: :mod:`preflight` (what is wrong with an inventory), :mod:`node_options` (what a node shall have),
+In reading order: :mod:`preflight` (what is wrong with an inventory), :mod:`node_options` (what a node should have),
 :mod:`document` (the plan of each host, as it is written for later tasks), :mod:`steps` (what can be done in a cluster),
 :mod:`cluster_plan` (which of these steps a fleet needs), :mod:`fleet` (an overview), :mod:`fleet_text`. It may import
 :mod:`_strategies` and rooms below.

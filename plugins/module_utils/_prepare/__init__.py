@@ -4,10 +4,11 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What brings a node to its part of the plan: persistent, idempotent, reversible.
+"""Brings a node into line with its part of the plan: persistent, idempotent, reversible.
 
-``node`` and ``ledger`` are below the others, each of which is a concern. Its ``converge`` compares and changes by the
-same list of changes, so check mode, ``diff``, ``changed`` and drift agree.
+The other packages are built on ``node`` and ``ledger``. Each of them is a concern: a part of a node that is compared
+and changed on its own. Its ``converge`` does both by the same list of changes, so check mode, ``diff``, ``changed`` and
+drift agree.
 
 Files in reading order: ``concerns`` (all of them, compared or changed), ``node`` (files and tools of a node),
 ``ledger`` (what was changed, and its originals), ``kernel``, ``links``, ``runtime`` (the container runtime, and

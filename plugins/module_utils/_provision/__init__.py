@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What brings the cluster to its part of the plan, by requests to the API server.
+"""Brings the cluster into line with its part of the plan, by requests to the API server.
 
 In reading order:
 
@@ -13,7 +13,7 @@ In reading order:
 * ``carry_out.py``: does the steps of a plan in their order, each by one of the files below.
 * ``applyset``: a set of objects. ``rollout``: whether its members work, or are gone.
 * ``nodes.py``: labels. ``counters.py``, ``extended_resources.py``: extended resources in the status of nodes.
-* ``object_fields.py``: fields of an object that is not ours alone. ``pools.py``: address pools that nobody uses.
+* ``object_fields.py``: fields of an object that is not ours alone. ``pools.py``: unused address pools.
 * ``restart.py``: pods of a driver that cannot wait for their next start.
 * ``unserved.py``: why a host was not served in the end.
 

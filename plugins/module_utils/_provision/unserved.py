@@ -19,9 +19,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 class Provisioned:
     """What provision left.
 
-    ``missing`` are nodes that could not be labelled, ``nodes`` what ``resource_slice_info`` said of each node,
-    ``unready`` by node the DaemonSets that are not ready there and the policies that were rejected, ``broken`` by node
-    what is wrong with the annotation of its counters, ``unmet`` by host the claims that nodes do not meet.
+    ``missing`` are nodes that could not be labelled (``nodes.py``). ``nodes`` is what each node's drivers publish,
+    compared with its facts (``slices/info.py``). ``unready`` has by node the DaemonSets that are not ready there and
+    the policies that were rejected, and ``broken`` what is wrong with the annotation of its counters
+    (``carry_out.py``). ``unmet`` has by host the claims that its facts allow, but its slices do not
+    (``_strategies/dra/claims/planner.py``).
     """
 
     missing: Collection[str] = ()

@@ -6,8 +6,8 @@
 
 """How the pods of a group reach RDMA: a folder for each strategy, and the list of them.
 
-In reading order: :mod:`base` (what each one answers), :mod:`registry` (which there are, and what is asked of all
-together), :mod:`none`, :mod:`in_use` (what still serves hosts), :mod:`dra`, :mod:`device_plugin` (what the others
-share), :mod:`shared_device`, :mod:`host_device`, :mod:`inject`. A strategy's folder has all of it and begins at its
+In reading order: :mod:`base` (what each one answers), :mod:`registry` (all of them, and questions to all together),
+:mod:`none`, :mod:`in_use` (what still serves hosts), :mod:`dra`, :mod:`device_plugin` (what the others share),
+:mod:`shared_device`, :mod:`host_device`, :mod:`inject`. A strategy's folder has all of it and begins at its
 strategy.py. A strategy may import :mod:`base`, :mod:`device_plugin` and lower rooms, never another strategy.
 """

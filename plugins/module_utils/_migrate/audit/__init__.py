@@ -9,7 +9,7 @@
 In reading order:
 
 * ``read.py``: lists what the audit needs, once. The module of the audit begins here.
-* ``cluster.py``: nodes, plugins, operators, health checks, and what is to be said of them.
+* ``cluster.py``: nodes, plugins, operators, health checks, and the advice about them.
 * ``evaluate.py``: all findings, by workload and of the cluster.
 * ``document.py``: the result as JSON, and read back. ``report.py``: for a terminal. ``page.py``: for a browser.
 

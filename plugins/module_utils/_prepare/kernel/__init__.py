@@ -8,7 +8,7 @@
 
 Files in reading order: ``request`` (options, and the files that they mean), ``converge`` (the concern), ``config``
 (what else configures modules), ``index`` (modules that exist for a kernel), ``live`` (modules that are loaded),
-``netns_mode``, ``limits`` (limits.conf and who overrides it), ``plan`` (what has to be done), ``initramfs``,
+``netns_mode``, ``limits`` (limits.conf and what overrides it), ``plan`` (what has to be done), ``initramfs``,
 ``package`` (which package has a module).
 
 May import ``_discover``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``.

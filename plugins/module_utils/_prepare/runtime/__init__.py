@@ -6,11 +6,12 @@
 
 """The container runtime, prepared to attach RDMA NICs to pods (NRI, CDI, locked memory), and images from archives.
 
-Files in reading order: ``options`` (options, request and outcome), ``converge`` (the concern; returns early in a steady
-state), ``registry`` (known runtimes, and which one a node has), ``notes`` (what the ledger keeps), ``run`` (a run that
-has to plan), ``revert`` (the way back), ``base`` (what runtimes have in common), ``containerd``, ``crio``, ``toml``
-(their configuration files), ``service`` (restarts), ``cri`` (gRPC over the socket), ``records`` (sandboxes left
-behind), ``pods`` (their processes), ``image_options``, ``images`` (the concern ``images``).
+Files in reading order: ``options`` (options, request and outcome), ``converge`` (the concern; returns early in a
+steady state), ``registry`` (known runtimes, and which one a node has), ``notes`` (what the ledger keeps), ``run`` (a
+run that has to plan; decides whether the runtime restarts), ``revert`` (the way back), ``base`` (what runtimes have in
+common), ``containerd``, ``crio``, ``toml`` (their configuration files), ``service`` (carries a restart out), ``cri``
+(gRPC over the socket), ``records`` (sandboxes left behind), ``pods`` (their processes), ``image_options``, ``images``
+(the concern ``images``).
 
 May import ``_discover``, ``_prepare.node``, ``_prepare.ledger``, ``_values`` and the packages below. A new runtime is a
 package beside ``crio`` and a line in ``registry``.

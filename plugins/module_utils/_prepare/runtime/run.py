@@ -141,6 +141,7 @@ class RuntimeRun:
         return facts
 
     def _restart_needed(self, plan: RuntimePlan, changes: List[FileChange]) -> bool:
+        """Whether the running daemon does not have what its files say."""
         state = self._service.state()
         self._failed = state.failed
         if not state.wanted:

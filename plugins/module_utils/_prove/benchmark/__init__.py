@@ -7,8 +7,7 @@
 """KV-cache transfers between pairs of pods, aligned and not.
 
 Files in reading order: ``plan`` (which pairs), ``log`` (what a pod writes), ``transport`` (whether the intended path
-was used), ``runs`` (from logs to runs), ``summary``, ``document``,
-``judge``.
+was used), ``runs`` (from logs to runs), ``summary``, ``document``, ``judge``.
 
 May import ``_facts``, ``_strategies``, ``_values``, ``document``, ``bandwidth`` and ``pod``.
 """

@@ -4,7 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which run of ``site`` fixes which finding: the codes in ``Check.mend`` and their sentences."""
+"""Which run of ``site`` fixes which finding: the codes in ``Check.mend`` and their sentences.
+
+All other remedies are beside their checks, in ``_prove/host``, ``_prove/cluster`` and ``_prove/pod``.
+"""
 
 from __future__ import annotations
 

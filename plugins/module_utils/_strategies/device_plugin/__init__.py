@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What strategies share whose pods request extended resources of a device plugin.
+"""What strategies have in common whose pods request extended resources of a device plugin.
 
 In reading order: :mod:`strategy` (their base), :mod:`groups`, :mod:`resource`, :mod:`objects` (a plugin of our own),
 :mod:`network_operator` and :mod:`ofed` (NVIDIA's operator), :mod:`live` (what the cluster has). It may import

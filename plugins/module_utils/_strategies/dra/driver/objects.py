@@ -21,8 +21,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
 
-# On a node it says which group's DaemonSet runs there. Host names in the DaemonSet instead would restart every driver
-# of the group when a node is added.
+# On a node it says which group's DaemonSet runs there: deployment.py plans it, _provision/nodes.py sets it. Host names
+# in the DaemonSet instead would restart every driver of the group when a node is added.
 GROUP_LABEL = "zerocopy.rdma/group"
 
 _NAME = "dranet"
