@@ -17,6 +17,7 @@ import pytest
 import yaml
 from vmlab.golang import go
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.modules import cluster_info
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, reasons
 from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import labels, offer, operated, pod, verdicts
@@ -108,7 +109,7 @@ def test_vfs_by_the_operator(
     said = []
     for change in ("create", "delete"):
         cluster_set.kubectl(change, "-f", "-", stdin=theirs)
-        kinds = strategies({}, list(found), found)["kinds"]
+        kinds = registry.kinds()
         info = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig), objects=looks, kinds=kinds)
         state = {"nodes": info["nodes"], "kinds": info["kinds"], "objects": info["objects"]}
         said.append(strategies({}, list(found), found, **state)["problems"])
