@@ -45,7 +45,7 @@ options:
     type: str
     default: default
   environment:
-    description: Environment variables for the pods. They take precedence over those in O(strategies).
+    description: Environment variables for the pods. They take precedence over those in O(plan).
     type: dict
     default: {}
 seealso:
