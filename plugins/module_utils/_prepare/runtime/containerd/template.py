@@ -22,7 +22,7 @@ BASE = '{{ template "base" . }}\n'
 # By the configuration version that they render. With containerd 2, the first one that is there counts.
 NAMES = {3: "config-v3.toml.tmpl", 2: "config.toml.tmpl"}
 _COMMENT = re.compile(r"\{\{-?\s*/\*.*?\*/\s*-?\}\}", re.S)
-_INCLUDED = re.compile(r"""\{\{-?\s*template\s+["`]base["`]\s+[.$]\s*-?\}\}""")
+_INCLUDED = re.compile(r"""\{\{-?\s*template\s+["`]base["`]\s+[.\$]\s*-?\}\}""")
 _TABLE = re.compile(r"^[ \t]*\[\[?[^\[\],]+\]\]?[ \t]*(?:#.*)?$", re.M)
 _PLACES = ("root", "state")
 _SET = r"""^[ \t]*["']?{}["']?[ \t]*=[ \t]*(?!["']{{2}}[ \t]*(?:#|$))\S"""
