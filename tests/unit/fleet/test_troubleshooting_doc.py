@@ -22,8 +22,7 @@ _CODE = "\n".join(
 _CHECKS = sorted({text for text in _QUOTED if re.fullmatch(r"(?:host|pod|cluster)\.[a-z_]+", text)})
 # What others say, and commands.
 _NOT_OURS = re.compile(
-    r"cannot allocate all claims|Insufficient|NET/IB : |Using network |Call to ibv_|GPU Direct RDMA |--tags |"
-    r"[A-Za-z_]+: |"
+    r"cannot allocate all claims|Insufficient|NET/IB : |Using network |Call to ibv_|GPU Direct |--tags |[A-Za-z_]+: |"
     r"(?:ansible-playbook|site|lsns|kubectl|containerd|journalctl) "
 )
 _MESSAGES = sorted({text for text in _QUOTED if " " in text and not _NOT_OURS.match(text)})
