@@ -46,7 +46,7 @@ def objects() -> list[Object]:
 
 
 def guides() -> list[Object]:
-    """Further workloads, all of which a rewrite changes in some way, whole enough for the schemas of their kinds."""
+    """Further workloads, which a rewrite changes in some way (not the DaemonSet), whole enough for their schemas."""
     return copy.deepcopy(_read("guides.yml"))
 
 

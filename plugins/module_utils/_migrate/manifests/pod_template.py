@@ -98,6 +98,9 @@ def obstacles(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> 
     """Why the template cannot be changed, in the words of its manifest."""
     pod, using = template.pod, requesting(template.pod, template.site)
     stays = any(request.host_network for request in requests)
+    if template.kind == "DaemonSet":
+        why = "hostNetwork may have another reason: " if pod.host_network else ""
+        yield f"{why}a DaemonSet serves the node it is on"
     if pod.host_network and not stays:
         yield from _host_network(template)
     if stays and not pod.host_network:
@@ -158,8 +161,6 @@ def fewer(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> Iter
 
 
 def _host_network(template: RewrittenTemplate) -> Iterator[str]:
-    if template.kind == "DaemonSet":
-        yield "hostNetwork may have another reason: a DaemonSet serves the node it is on"
     for name in ("hostPID", "hostIPC"):
         if template.spec.get(name) is True:
             yield f"hostNetwork may have another reason: {name} is set as well"

@@ -55,13 +55,13 @@ def test_which_of_them_are_rewritten() -> None:
 
 
 def test_what_guides_have() -> None:
-    """Claims for all but two; another resource or none of the old way for all of them."""
+    """Claims for all but three; another resource or none of the old way for all but a DaemonSet."""
     there, notes = moved(*guides())
     cannot = {name: text for name, level, text in notes if level == "cannot"}
     assert {one["metadata"]["name"] for one, was in zip(there, guides()) if one == was} == set(cannot)
-    assert set(cannot) == {"gang", "fabric-runtime"}
+    assert set(cannot) == {"gang", "fabric-runtime", "cache"}
     assert cannot["fabric-runtime"].startswith("one-nic is a claim, and a ServingRuntime has no field for claims")
-    for one in moved(*guides(), options=RewriteOptions([SHARED]))[0]:
+    for one in moved(*(each for each in guides() if each["kind"] != "DaemonSet"), options=RewriteOptions([SHARED]))[0]:
         assert revert.BEFORE in one["metadata"]["annotations"]
         for shape in pods.read(workloads.ref_of(one, "").kind, one).pods:
             assert not shape.host_network
@@ -120,6 +120,18 @@ def test_a_daemon_set() -> None:
     item = named("decode")
     item["kind"] = "DaemonSet"
     assert refused(item) == "hostNetwork may have another reason: a DaemonSet serves the node it is on"
+
+
+def test_a_daemon_set_without_host_network() -> None:
+    """As labelers of nodes and exporters are, which mount the device nodes."""
+    item = named("decode")
+    item["kind"] = "DaemonSet"
+    spec = item["spec"]["template"]["spec"]
+    del spec["hostNetwork"]
+    spec["containers"][0]["resources"] = {}
+    spec["containers"][0]["volumeMounts"] = [{"name": "ib", "mountPath": "/dev/infiniband"}]
+    spec["volumes"] = [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]
+    assert refused(item) == "a DaemonSet serves the node it is on"
 
 
 def test_a_single_claim_is_for_one_pod() -> None:
