@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether something still needs an object that has left the set.
+"""Whether something still needs an object that has left the set, or somebody else has it (:mod:`foreign`).
 
 A ResourceClaim or template is needed by whatever names it: pods, and everything that makes pods. What that is besides
 Kubernetes' own workloads nobody knows (LeaderWorkerSet, JobSet, RayCluster ...), so all custom resources of the
@@ -28,7 +28,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
     values_of,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import foreign
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import (
     CLAIM,
     REFERENCES,
@@ -112,7 +113,13 @@ class Usage:
         self._networks: Optional[Dict[Tuple[str, str], str]] = None
 
     def reason(self, member: SetMember) -> str:
-        """Why the object has to stay, ``""`` if nothing needs it. Raises ApiError, ClusterError."""
+        """Why the object has to stay: it is somebody else's as well, or needed; ``""`` for neither.
+
+        Raises ApiError, ClusterError.
+        """
+        return foreign.reason(member.key.group_kind, member.live) or self._needed(member)
+
+    def _needed(self, member: SetMember) -> str:
         key = member.key
         if key.group_kind in REFERENCES:
             reserved = (member.live.get("status") or {}).get("reservedFor") or []
@@ -132,11 +139,6 @@ class Usage:
             namespace = str((member.live.get("spec") or {}).get("networkNamespace") or key.namespace)
             return self._networks.get((namespace, key.name), "")
         if key.group_kind == ("", "Namespace"):
-            # It was there before the set, or somebody has made it theirs: what else is in it is not ours to delete.
-            entries = metadata(member.live).get("managedFields") or []
-            others = {str(entry.get("manager")) for entry in entries if not entry.get("subresource")} - {FIELD_MANAGER}
-            if others:
-                return f"managed by {', '.join(sorted(others))} too"
             pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})
             return "has pods" if pods else ""
         if key.group_kind == DEFINITION:
