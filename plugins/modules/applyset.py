@@ -35,7 +35,8 @@ description:
     RV(names) returns the real names.
   - An object that has left the set is kept as long as it is needed, and pruned by a later call. A ResourceClaim is
     needed while it is reserved. A ResourceClaim or template is needed while a pod, a workload or a custom resource in
-    its namespace refers to it, or may refer to it because its kind cannot be listed. The revision history of a
+    its namespace, or a custom resource without a namespace, refers to it, or may refer to it because this user has no
+    right to list its kind; a warning then names the kind. The revision history of a
     Deployment, StatefulSet or DaemonSet does not count. A DeviceClass is needed while a claim or template requests it,
     a Namespace while it has pods, a CustomResourceDefinition while it has objects.
   - An object that exists and is in no set is somebody else's, even if its content is the same. The call fails before
