@@ -227,3 +227,11 @@ def test_a_dranet_of_somebody_else_is_found_before_anything_changes(
     after = versions(cluster_set)
     cluster_set.kubectl("delete", "daemonset", "nics", "-n", cluster_set.namespace)
     assert after == before
+
+
+def test_teardown_removes_the_label_of_a_node_that_left_the_inventory(
+    cluster_set: ClusterSet, playbook: Playbook
+) -> None:
+    cluster_set.kubectl("label", "node", "v100-02", "zerocopy.rdma/group=v100")
+    playbook.of("v100-01")("--tags=driver", name="teardown.yml")
+    assert "zerocopy.rdma/group" not in (cluster_set.get("node", "v100-02")["metadata"].get("labels") or {})
