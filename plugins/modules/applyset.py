@@ -35,9 +35,13 @@ description:
     RV(names) returns the real names.
   - An object that has left the set is kept as long as it is needed, and pruned by a later call. A ResourceClaim is
     needed while it is reserved. A ResourceClaim or template is needed while a pod, a workload or a custom resource in
-    its namespace refers to it, or may refer to it because its kind cannot be listed. The revision history of a
+    its namespace, or a custom resource without a namespace, refers to it, or may refer to it because this user has no
+    right to list its kind; a warning then names the kind. The revision history of a
     Deployment, StatefulSet or DaemonSet does not count. A DeviceClass is needed while a claim or template requests it,
     a Namespace while it has pods, a CustomResourceDefinition while it has objects.
+  - An object that exists and is in no set is somebody else's, even if its content is the same. The call fails before
+    it changes anything, except for Namespaces and with O(force_conflicts=always). A member of which another field
+    manager has fields that are in O(objects) too, and a Namespace that has another field manager at all, is not pruned.
   - Objects of C(resource.k8s.io/v1) are converted to v1beta2 or v1beta1 if the API server serves only these. If it
     serves none of them, the error message says what to enable.
 author:
@@ -68,7 +72,8 @@ options:
       - Which fields to take over if another field manager has set them to another value. V(never) takes over none, and
         the call fails before it changes anything.
       - V(members) takes over fields of objects that are already part of the set, for example what somebody has changed
-        with C(kubectl edit), but no fields of other objects. V(always) takes over fields of any object.
+        with C(kubectl edit), but no fields of other objects. V(always) takes over fields of any object, and
+        objects that others have created.
     type: str
     choices: [never, members, always]
     default: never

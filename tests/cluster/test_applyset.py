@@ -10,6 +10,7 @@ from typing import Any, Dict, List
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.manifests import ordered
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     DEFINITION,
     ClusterSet,
@@ -17,6 +18,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     config_map,
     device_class,
     objects,
+    reasons,
     template,
 )
 
@@ -211,13 +213,46 @@ def test_an_object_of_another_set_is_not_taken_over(cluster_set: ClusterSet) -> 
     assert cluster_set.versions() == before
 
 
-def test_an_object_that_was_there_becomes_a_member(cluster_set: ClusterSet) -> None:
-    mine = config_map("settings", cluster_set.namespace)
-    cluster_set.kubectl("create", "-f", "-", stdin=mine)
-    done = cluster_set(objects=[mine])
+@pytest.mark.parametrize("manager", ["helm", "argocd-controller", "kustomize-controller"])
+def test_an_object_of_others_with_the_same_content_is_refused(cluster_set: ClusterSet, manager: str) -> None:
+    theirs = objects(cluster_set.namespace)[:4]
+    items = {"apiVersion": "v1", "kind": "List", "items": theirs}
+    cluster_set.kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", stdin=items)
+    before = cluster_set.versions()
+    for options in ({}, {"force_conflicts": "members"}, {"_ansible_check_mode": True}):
+        failed = cluster_set(objects=theirs, **options)
+        assert failed["msg"].startswith("4 of 4 objects rejected, nothing was applied:\n")
+        for item in theirs:
+            place = f"{cluster_set.namespace}/" if "namespace" in item["metadata"] else ""
+            # Of an object that is no more than its name the API server keeps no manager.
+            whose = "somebody else" if item["kind"] == "ServiceAccount" else manager
+            said = f"{item['kind']} {place}{item['metadata']['name']}: exists already, managed by {whose}: this object"
+            assert said in failed["msg"]
+    assert cluster_set.versions() == before
+
+
+def test_a_template_that_others_applied_from_manifests_is_refused(cluster_set: ClusterSet) -> None:
+    wanted = [template("h100", cluster_set.namespace, 1)]
+    (manifest,) = ordered(wanted)
+    cluster_set.kubectl("apply", "--server-side", "--field-manager=argocd-controller", "-f", "-", stdin=manifest)
+    before = cluster_set.versions()
+    said = f"ResourceClaimTemplate {cluster_set.namespace}/{manifest['metadata']['name']}: exists already, managed by"
+    assert f"{said} argocd-controller: " in cluster_set(objects=wanted)["msg"]
+    assert cluster_set.versions() == before
+
+
+def test_an_object_of_others_that_was_taken_over_is_kept(cluster_set: ClusterSet) -> None:
+    theirs, both = config_map("settings", cluster_set.namespace), config_map("both", cluster_set.namespace)
+    cluster_set.kubectl("apply", "--server-side", "--field-manager=helm", "-f", "-", stdin=theirs)
+    done = cluster_set(objects=[theirs, both], force_conflicts="always")
     assert actions(done)[f"ConfigMap {cluster_set.namespace}/settings"] == "configured"
-    assert cluster_set(objects=[mine])["changed"] is False
-    assert actions(cluster_set(objects=[]))[f"ConfigMap {cluster_set.namespace}/settings"] == "pruned"
+    assert cluster_set(objects=[theirs, both])["changed"] is False
+    # Who adds something to an object of ours does not own it.
+    cluster_set.patch("configmap", "both", {"metadata": {"labels": {"team": "x"}}, "data": {"more": "y"}})
+    gone = cluster_set(state="absent")
+    assert reasons(gone) == {"settings": "managed by helm too"}
+    assert actions(gone)[f"ConfigMap {cluster_set.namespace}/both"] == "pruned"
+    assert not cluster_set.absent("configmap", "settings")
 
 
 def test_a_set_brings_a_new_version_of_a_kind(cluster_set: ClusterSet) -> None:

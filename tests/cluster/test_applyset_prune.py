@@ -120,6 +120,23 @@ def test_a_template_that_a_custom_resource_names(cluster_set: ClusterSet) -> Non
     assert set(actions(gone).values()) == {"pruned"}
 
 
+def test_a_template_that_a_custom_resource_without_a_namespace_names(cluster_set: ClusterSet) -> None:
+    definition = copy.deepcopy(DEFINITION)
+    definition["metadata"]["name"] = "clustertrainingruntimes.runtimes.zerocopy.rdma"
+    definition["spec"].update(group="runtimes.zerocopy.rdma", scope="Cluster")
+    definition["spec"]["names"] = {"kind": "ClusterTrainingRuntime", "plural": "clustertrainingruntimes"}
+    cluster_set(name="operator", objects=[definition])
+    first = cluster_set(objects=[template("h100", cluster_set.namespace, 1)])
+    old = first["names"]["ResourceClaimTemplate"][cluster_set.namespace]["h100"]
+    spec = {"template": {"spec": pod_spec(resourceClaimTemplateName=old)}}
+    api = {"apiVersion": "runtimes.zerocopy.rdma/v1", "kind": "ClusterTrainingRuntime"}
+    cluster_set.kubectl("create", "-f", "-", stdin={**api, "metadata": {"name": "torch"}, "spec": spec})
+    assert reasons(cluster_set(objects=[])) == {old: "named by ClusterTrainingRuntime torch"}
+    cluster_set.kubectl("delete", "clustertrainingruntimes.runtimes.zerocopy.rdma", "torch")
+    assert reasons(cluster_set(objects=[])) == {}
+    cluster_set(name="operator", state="absent", wait=True)
+
+
 def test_workloads_of_the_set_use_the_alias(cluster_set: ClusterSet) -> None:
     wanted = [template("h100", cluster_set.namespace, 1), deployment(cluster_set, "h100")]
     done = cluster_set(objects=wanted)
@@ -153,10 +170,12 @@ def test_who_may_not_look_does_not_delete(cluster_set: ClusterSet) -> None:
     who = {"impersonate_user": "team", "impersonate_groups": ["system:authenticated"]}
     first = cluster_set(objects=[template("h100", cluster_set.namespace, 1)], **who)
     [name] = first["names"]["ResourceClaimTemplate"][cluster_set.namespace].values()
-    reason = reasons(cluster_set(objects=[], **who))[name]
-    assert reason.startswith("may be in use: ")
-    assert "pods, " in reason
-    assert reason.endswith(f"of namespace {cluster_set.namespace} cannot be listed")
+    kept = cluster_set(objects=[], **who)
+    reason = reasons(kept)[name]
+    assert reason.startswith("may be in use: this user has no right to list ")
+    assert " deployments.apps, " in reason
+    assert reason.endswith(f", statefulsets.apps in namespace {cluster_set.namespace}")
+    assert f"ResourceClaimTemplate {cluster_set.namespace}/{name} is kept, it {reason}" in str(kept["warnings"])
     assert reasons(cluster_set(objects=[])) == {}
 
 

@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     hold,
     pod_spec,
     reasons,
+    workload,
 )
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import (
     DIFF,
@@ -212,3 +213,25 @@ def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: 
     assert "v100-09: zerocopy.rdma/group is 'v100', but no host of the run has the driver of this group" in said
     assert "(default/worker-0): delete these pods first, or add the node to the inventory" in said
     assert "zerocopy.rdma/group" in left
+
+
+def test_a_dranet_of_somebody_else_is_found_before_anything_changes(
+    cluster_set: ClusterSet, playbook: Playbook
+) -> None:
+    pod = {"containers": [{"name": "nics", "image": "mirror.example.org/dranet:v1.3.0"}]}
+    cluster_set.kubectl("create", "-f", "-", stdin=workload("DaemonSet", "nics", cluster_set.namespace, pod))
+    before = versions(cluster_set)
+    said = playbook.of("v100-01").refused(rdma_claims_namespaces=[cluster_set.namespace])
+    assert f"DaemonSet {cluster_set.namespace}/nics, which is not of this inventory, runs DRANET on this node" in said
+    assert "rdma_driver_enabled" in said
+    after = versions(cluster_set)
+    cluster_set.kubectl("delete", "daemonset", "nics", "-n", cluster_set.namespace)
+    assert after == before
+
+
+def test_teardown_removes_the_label_of_a_node_that_left_the_inventory(
+    cluster_set: ClusterSet, playbook: Playbook
+) -> None:
+    cluster_set.kubectl("label", "node", "v100-02", "zerocopy.rdma/group=v100")
+    playbook.of("v100-01")("--tags=driver", name="teardown.yml")
+    assert "zerocopy.rdma/group" not in (cluster_set.get("node", "v100-02")["metadata"].get("labels") or {})

@@ -39,7 +39,7 @@ def strategies(
 ) -> dict[str, Any]:
     """What variables say of the strategies of a fleet, and what is in the way of them in a cluster."""
     fleet = _fleet.fleet({**context, "hostvars": hostvars}, hosts)
-    state = _strategy_inventory.cluster(kinds=kinds, objects=objects, nodes=nodes)
+    state = _strategy_inventory.cluster(kinds=kinds, objects=objects, nodes=nodes, daemon_sets=daemon_sets)
     selectors = [item["spec"]["template"]["spec"].get("nodeSelector") or {} for item in daemon_sets]
     use = in_use.ClusterUse(nodes or {}, held or {}, selectors)
     return {

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape, WorkloadObject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import others
 
 PLUGIN, DRIVER, NETWORK, HEALTH = "plugin", "driver", "network", "health"
 
@@ -40,7 +41,7 @@ _IMAGES = (
     (NETWORK, "Multus", re.compile(r".*multus-(cni|daemon).*")),
     (NETWORK, "NVIDIA OFED driver", re.compile(r".*/(doca-driver|mofed)(?![a-z]).*")),
     (NETWORK, "ib-kubernetes", re.compile(r".*/ib-kubernetes.*")),
-    (DRIVER, "DRANET", re.compile(r".*/dranet(?![a-z]).*")),
+    (DRIVER, "DRANET", others.IMAGE),
     (DRIVER, "NVIDIA DRA driver", re.compile(r".*dra-driver-(nvidia-)?gpu.*|.*k8s-dra-driver.*")),
     (DRIVER, "DRA driver for SR-IOV", re.compile(r".*dra-driver-sriov.*")),
     (HEALTH, "node-problem-detector", re.compile(r".*node-problem-detector.*")),

@@ -334,7 +334,9 @@ def _removal(
     if part == CLAIMS:
         return
     yield from _policy(strategy, StrategyPlan(), cluster, values)
-    names = [host.name for host in hosts]
+    # Hosts that have left the inventory, too: with its label, a node would get the driver again some day.
+    labelled = [node for node, labels in cluster.labels.items() if strategy.label and strategy.label in labels]
+    names = list(dict.fromkeys([*(host.name for host in hosts), *labelled]))
     if strategy.counts_only:
         yield from _counters(strategy, StrategyPlan(counters={name: {} for name in names}), cluster, False)
     else:

@@ -34,6 +34,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import (
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import foreign
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.converge import Convergence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import ApplysetRequest
 
@@ -195,7 +196,7 @@ def _refuse_used(step: ObjectsStep, objects: Sequence[Mapping[str, Any]]) -> Non
     used = [
         f"{each['kind']} {'/'.join(filter(None, (each['namespace'], each['name'])))} {each.get('reason', '')}"
         for each in objects
-        if each["action"] == "kept" and each["kind"] in step.kept
+        if each["action"] == "kept" and each["kind"] in step.kept and not each["reason"].startswith(foreign.MANAGED)
     ]
     if used:
         told = "; ".join(used)

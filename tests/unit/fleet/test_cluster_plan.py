@@ -421,3 +421,10 @@ def test_what_pods_can_claim_is_told(facts_of: Facts) -> None:
     assert "one" in found.text
     assert (found.unmet, found.unprepared) == ({}, [])
     assert plan([host(facts_of, "n1", "inject")]).text == ""
+
+
+def test_removal_takes_the_labels_of_nodes_that_left_the_inventory(facts_of: Facts) -> None:
+    cluster = replace(EMPTY, labels={"n1": {SHARED: "a"}, "gone": {SHARED: "b"}, "other": {}})
+    (labels,) = of_kind(removal(fleet(facts_of), cluster, "shared_device").steps, LabelsStep)
+    assert labels.nodes["gone"] == {SHARED: None}
+    assert "other" not in labels.nodes

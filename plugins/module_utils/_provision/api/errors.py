@@ -24,6 +24,8 @@ class ApiError(ClusterError):
         self.status = status
         self.reason = str(body.get("reason") or "")
         self.details: Dict[str, Any] = body.get("details") or {}
+        # The same request was sent before, and its answer was lost: it may have been carried out then.
+        self.repeated = False
 
     @property
     def causes(self) -> List[Dict[str, Any]]:

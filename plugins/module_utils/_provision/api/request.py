@@ -198,6 +198,7 @@ class Client:
         delay = _FIRST_DELAY
         conditional = "resourceVersion" in metadata(body or {})
         data = None if body is None else json.dumps(body).encode()
+        repeated = False
         while True:
             asked = None
             try:
@@ -207,7 +208,7 @@ class Client:
                     self._reached = True
                     return Response(response.status, body)
                 self._reached = True
-                error: ClusterError = self._error(response)
+                error: ClusterError = self._error(response, repeated)
                 if not _passing(error, method, conditional):
                     raise error
                 asked = _seconds(response.headers.get("Retry-After"))
@@ -219,13 +220,16 @@ class Client:
             if time.monotonic() + pause > deadline:
                 raise ClusterError(f"{error} (tried for {PATIENCE:.0f} s: {method} {path})")
             time.sleep(pause)
+            repeated = True
             delay = min(delay * 2, _LONGEST_DELAY)
 
-    def _error(self, response: Any) -> ApiError:
+    def _error(self, response: Any, repeated: bool = False) -> ApiError:
         content = _json(response.data)
         if response.status == 401:
             content["message"] = refused(self._host, self._credentials)
-        return ApiError(response.status, content)
+        error = ApiError(response.status, content)
+        error.repeated = repeated
+        return error
 
     def _send(
         self,
@@ -254,13 +258,20 @@ class Client:
 
 
 def again_on_conflict(attempt: Callable[[], _Out]) -> _Out:
-    """What ``attempt`` returns, which reads an object and changes it as it was read; again if that has changed."""
+    """What ``attempt`` returns, which reads an object and changes it as it was read; again if that has changed.
+
+    For as long as a request is repeated. Raises the last ApiError.
+    """
+    deadline = time.monotonic() + PATIENCE
+    delay = _FIRST_DELAY
     while True:
         try:
             return attempt()
         except ApiError as error:
-            if error.status != HTTPStatus.CONFLICT:
+            if error.status != HTTPStatus.CONFLICT or time.monotonic() + delay > deadline:
                 raise
+        time.sleep(delay)
+        delay = min(delay * 2, _LONGEST_DELAY)
 
 
 def refused(host: str, credentials: str) -> str:

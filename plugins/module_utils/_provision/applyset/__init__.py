@@ -9,6 +9,7 @@
 In reading order: :mod:`converge` (a run from its beginning to its end), :mod:`plan` (what has to be done),
 :mod:`intake` (objects as they are sent), :mod:`content_hash` (names of what cannot be changed), :mod:`parent` and
 :mod:`live_parent` (the record of the set in the cluster), :mod:`managed` and :mod:`difference` (whether an object
-differs), :mod:`order`, :mod:`write`, :mod:`usage` (what pods still need stays), :mod:`outcome` (what was done); without
-a cluster: :mod:`manifests`. It may import :mod:`_provision.rollout`, :mod:`_provision.api` and :mod:`_values`.
+differs), :mod:`foreign` (whose it is as well), :mod:`order`, :mod:`write`, :mod:`usage` (what pods still need stays),
+:mod:`outcome` (what was done); without a cluster: :mod:`manifests`. It may import :mod:`_provision.rollout`,
+:mod:`_provision.api` and :mod:`_values`.
 """

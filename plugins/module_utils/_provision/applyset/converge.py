@@ -280,10 +280,15 @@ class _ApplysetRun:
             }
             if self._request.check:
                 options["dryRun"] = ["All"]
+            path = member.resource.path(member.key.namespace, member.key.name)
             try:
-                self._client.delete(member.resource.path(member.key.namespace, member.key.name), options)
+                self._client.delete(path, options)
             except ApiError as error:
                 if error.status == 409:
+                    live = self._client.find(path) if error.repeated else member.live
+                    # The first of the requests had been carried out, and only its answer was lost.
+                    if live is None or (error.repeated and "deletionTimestamp" in metadata(live)):
+                        return None
                     return "changed at the same moment"
                 raise ClusterError(f"{member.key} could not be pruned: {error}") from error
             return None

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import Optional
+from http import HTTPStatus
+from typing import Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
@@ -71,7 +72,10 @@ class LiveParent:
 
     def try_to_create(self) -> None:
         """Have the API server try the creation in a dry run. Raises ClusterError, OvertakenError."""
-        self._create(self._parent.object(self._parent.scope()), dry=True)
+        try:
+            self._create(self._parent.object(self._parent.scope()), dry=True)
+        except ApiError as error:
+            raise self._explained(error) from error
 
     def open(self, scope: Scope) -> None:
         """Write the scope before the first change. Raises ClusterError, OvertakenError."""
@@ -129,7 +133,10 @@ class LiveParent:
         if self._live is None:
             if mark:
                 item["metadata"]["annotations"] = annotations
-            self._live = self._create(item, dry=False)
+            try:
+                self._live = self._create(item, dry=False)
+            except ApiError as error:
+                self._live = self._written(error, item["metadata"]["annotations"], mark)
         else:
             meta = metadata(self._live)
             change = {
@@ -142,15 +149,21 @@ class LiveParent:
             try:
                 self._live = self._client.merge(self._parent.path, {"metadata": change}, query).body
             except ApiError as error:
-                raise self._explained(error) from error
+                self._live = self._written(error, item["metadata"]["annotations"], mark)
         self.stated = scope
+
+    def _written(self, error: ApiError, annotations: Mapping[str, str], mark: Optional[str]) -> Object:
+        """The parent, where only the answer to this write was lost. Raises ClusterError, OvertakenError."""
+        if error.status == HTTPStatus.CONFLICT and error.repeated:
+            live = self._client.find(self._parent.path)
+            found = metadata(live or {}).get("annotations") or {}
+            if live and found.get(_RUN) == mark and {**found, **annotations} == found:
+                return live
+        raise self._explained(error) from error
 
     def _create(self, item: Object, dry: bool) -> Object:
         query = {"fieldManager": PARENT_MANAGER, "fieldValidation": "Strict"}
-        try:
-            return self._client.create(self._list, item, {**query, "dryRun": "All"} if dry else query).body
-        except ApiError as error:
-            raise self._explained(error) from error
+        return self._client.create(self._list, item, {**query, "dryRun": "All"} if dry else query).body
 
     def _explained(self, error: ApiError) -> ClusterError:
         called = f"Secret {self._parent.namespace}/{self._parent.name}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import ObjectKey, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import ObjectKey, listed, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import difference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import (
@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
     ApplysetPlan,
     ApplysetRequest,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import UNSEEN, SetMember
 
 
 @dataclass
@@ -54,6 +54,9 @@ def outcome(request: ApplysetRequest, plan: ApplysetPlan, done: Changes) -> Dict
             names.setdefault(key.kind, {}).setdefault(key.namespace, {})[step.wanted.alias] = key.name
     changed = any(told["action"] not in ("unchanged", "kept", REJECTED) for told in objects)
     result = {"changed": changed, "objects": objects, "names": names, "unready": done.unready}
+    unseen = [f"{key} is kept, it {reason}" for key, reason in done.kept.items() if reason.startswith(UNSEEN)]
+    if unseen:
+        result["warnings"] = [listed(unseen)]
     return {**result, "diff": _diff(plan, done)} if request.diff else result
 
 

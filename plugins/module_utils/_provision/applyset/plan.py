@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
@@ -30,6 +31,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
     Client,
     Response,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import foreign
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS, REFERENCES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.difference import same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import Wanted, intake
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.live_parent import LiveParent
@@ -126,13 +129,13 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
     leftovers = [member for member in unwanted if member not in ending]
     _refuse_terminating((step.wanted.key, step.before) for step in steps)
     todo = [step for step in steps if step.action != "unchanged"]
-    _refuse_foreign(client, api, parent, [step.wanted for step in todo if step.before is None])
+    _refuse_foreign(client, request, api, parent, [step.wanted for step in todo if step.before is None])
     if wanted and stated is None:
         live_parent.try_to_create()
     for step in todo:
         free = step.wanted.key.namespace not in namespaces and not request.check
         step.unknown = bool(step.wanted.alias) and step.before is None and free
-    _try(client, request, [step for step in todo if not step.unknown], namespaces)
+    _try(client, request, api, [step for step in todo if not step.unknown], namespaces)
     # Objects that are not members of the set yet were read for the first time by the dry run.
     _refuse_terminating((step.wanted.key, step.after) for step in todo)
     return ApplysetPlan(live_parent, stated, steps, leftovers, ending), api
@@ -202,8 +205,11 @@ def _refuse_terminating(objects: Iterable[Tuple[ObjectKey, Optional[Object]]]) -
         )
 
 
-def _refuse_foreign(client: Client, api: Api, parent: Parent, new: List[Wanted]) -> None:
-    """An object can be in one set only: that of another one is not taken over. Raises ClusterError."""
+def _refuse_foreign(client: Client, request: ApplysetRequest, api: Api, parent: Parent, new: List[Wanted]) -> None:
+    """An object can be in one set only: that of another one is not taken over. Raises ClusterError.
+
+    Nor are ResourceClaims and templates that others have applied as they are in manifests, which no dry run tells.
+    """
     # A kind that is to get a new version is served in another one, in which the object may exist.
     found = {item.key.group_kind: api.find(item.key.group_kind) for item in new}
     resources = {kind: resource for kind, resource in found.items() if resource and not resource.new}
@@ -213,35 +219,58 @@ def _refuse_foreign(client: Client, api: Api, parent: Parent, new: List[Wanted])
         for resource, namespace in _places(resources.values(), {key.namespace for key in keys} - {""})
         if any(key.group_kind == resource.group_kind and key.namespace == namespace for key in keys)
     ]
-    query = {"labelSelector": f"{PART_OF},{PART_OF}!={parent.id}"}
-    foreign = []
-    for resource, items in _lists(client, places, query, METADATA_LIST):
-        for item in items:
-            key = key_of(item, resource.group_kind)
-            if key in keys:
-                foreign.append(f"{key} is in the set {metadata(item)['labels'][PART_OF]}")
-    if foreign:
+    in_sets, managed = [], []
+    for label, named in ((PART_OF, False), (ALIAS, True)):
+        query = {"labelSelector": f"{label},{PART_OF}!={parent.id}"}
+        asked = [place for place in places if (place[0].group_kind in REFERENCES) == named]
+        for resource, items in _lists(client, asked, query, METADATA_LIST):
+            for item in items:
+                key = key_of(item, resource.group_kind)
+                if key not in keys:
+                    continue
+                other = metadata(item)["labels"].get(PART_OF)
+                if other:
+                    in_sets.append(f"{key} is in the set {other}")
+                elif request.force_conflicts != "always" and foreign.refusal(resource.group_kind, item):
+                    managed.append(f"{key}: {foreign.refusal(resource.group_kind, item)}: {_remedy(request)}")
+    if in_sets:
         raise ClusterError(
-            f"{listed(foreign)}\nan object can be in one set only. To see the parents of the other ones: "
+            f"{listed(in_sets)}\nan object can be in one set only. To see the parents of the other ones: "
             f"kubectl get secrets,configmaps -A -L applyset.kubernetes.io/id"
         )
+    if managed:
+        raise refused(request, managed, "nothing was applied")
 
 
-def _try(client: Client, request: ApplysetRequest, todo: List[ApplyStep], namespaces: Set[str]) -> None:
+def _try(client: Client, request: ApplysetRequest, api: Api, todo: List[ApplyStep], namespaces: Set[str]) -> None:
     """Dry-run everything that may have to be written, and note what would happen. Raises ClusterError."""
+
+    def there(step: ApplyStep, resource: Optional[Resource]) -> None:
+        """Look whether the object is there and somebody else's. Raises ClusterError."""
+        key = step.wanted.key
+        if step.before is None and resource is not None and not resource.new and request.force_conflicts != "always":
+            live = client.find(resource.path(key.namespace, key.name))
+            why = foreign.refusal(key.group_kind, live) if live else ""
+            if why:
+                raise ClusterError(f"{why}: {_remedy(request)}")
 
     def tried(step: ApplyStep) -> Optional[Response]:
         wanted = step.wanted
         if wanted.resource.new:
+            there(step, api.find(wanted.key.group_kind))
             return None
         path = wanted.resource.path(wanted.key.namespace, wanted.key.name)
         accept = METADATA if step.before is None and not request.diff else JSON
         try:
-            return client.apply(path, wanted.body, apply_query(request, step, dry=True), accept)
+            answer = client.apply(path, wanted.body, apply_query(request, step, dry=True), accept)
         except ApiError as error:
             if _untold(error, namespaces):
+                there(step, wanted.resource)
                 return None
             raise
+        if step.before is None and answer.status != HTTPStatus.CREATED:
+            there(step, wanted.resource)
+        return answer
 
     problems = []
     for step, answer in zip(todo, client.map(tried, todo)):
@@ -282,5 +311,11 @@ def explained(request: ApplysetRequest, wanted: Wanted, error: ClusterError) -> 
         return f"{wanted.key}: {error}"
     remedy = "leave the field out, or take it over with force_conflicts"
     if request.force_conflicts == "members":
-        remedy = f"this object is not part of the set {request.namespace}/{request.name}: rename or delete it"
+        remedy = _remedy(request)
     return f"{wanted.key}: {'; '.join(conflicts)}: {remedy}"
+
+
+def _remedy(request: ApplysetRequest) -> str:
+    """What to do about an object of somebody else."""
+    said = f"this object is not part of the set {request.namespace}/{request.name}: rename or delete it"
+    return said if request.force_conflicts == "members" else f"{said}, or take it over with force_conflicts=always"

@@ -4,11 +4,12 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether something still needs an object that has left the set.
+"""Whether something still needs an object that has left the set, or somebody else has it (:mod:`foreign`).
 
 A ResourceClaim or template is needed by whatever names it: pods, and everything that makes pods. What that is besides
 Kubernetes' own workloads nobody knows (LeaderWorkerSet, JobSet, RayCluster ...), so all custom resources of the
-namespace are searched for the name. It costs a list of each kind, and only when a claim or template has left the set.
+namespace are searched for the name, and those without a namespace (ClusterTrainingRuntime), which say it for any. It
+costs a list of each kind, and only when a claim or template has left the set.
 The revision history of a workload needs nothing: no pod is made from it unless somebody rolls back.
 A NetworkAttachmentDefinition is needed by the pods that name it, in whatever namespace: CNI reads it when they end.
 """
@@ -28,7 +29,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
     values_of,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import foreign
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import (
     CLAIM,
     REFERENCES,
@@ -50,7 +52,11 @@ _OF_OPERATORS = (
 _NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # Of Kubernetes' own groups, those that have pod templates; scheduling.k8s.io has pod groups with claims (KEP-5729).
 _GROUPS = ("apps", "batch", "scheduling.k8s.io")
+# In place of a namespace: of what has none.
+_EVERYWHERE = ""
 _CORE_KINDS = ("Pod", "PodTemplate", "ReplicationController")
+# How the reason begins where this user lacks a right.
+UNSEEN = "may be in use: "
 _UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
@@ -112,16 +118,27 @@ class Usage:
         self._networks: Optional[Dict[Tuple[str, str], str]] = None
 
     def reason(self, member: SetMember) -> str:
-        """Why the object has to stay, ``""`` if nothing needs it. Raises ApiError, ClusterError."""
+        """Why the object has to stay: it is somebody else's as well, or needed; ``""`` for neither.
+
+        Raises ApiError, ClusterError.
+        """
+        return foreign.reason(member.key.group_kind, member.live) or self._needed(member)
+
+    def _needed(self, member: SetMember) -> str:
         key = member.key
         if key.group_kind in REFERENCES:
             reserved = (member.live.get("status") or {}).get("reservedFor") or []
             if reserved:
                 return "reserved for " + ", ".join(f"{user.get('resource')} {user.get('name')}" for user in reserved)
-            if key.namespace not in self._named:
-                self._search(key.namespace)
-            user = self._named[key.namespace].get((REFERENCES[key.group_kind], key.name), "")
-            return user or self._unseen[key.namespace]
+            reference = (REFERENCES[key.group_kind], key.name)
+            for namespace in (key.namespace, _EVERYWHERE):
+                if namespace not in self._named:
+                    self._search(namespace)
+            for namespace in (key.namespace, _EVERYWHERE):
+                if reference in self._named[namespace]:
+                    return self._named[namespace][reference]
+            lacking = [self._unseen[namespace] for namespace in (key.namespace, _EVERYWHERE) if self._unseen[namespace]]
+            return f"{UNSEEN}this user has no right to list {' and '.join(lacking)}" if lacking else ""
         if key.group_kind == _DEVICE_CLASS:
             if self._classes is None:
                 self._classes = self._search_classes()
@@ -132,11 +149,6 @@ class Usage:
             namespace = str((member.live.get("spec") or {}).get("networkNamespace") or key.namespace)
             return self._networks.get((namespace, key.name), "")
         if key.group_kind == ("", "Namespace"):
-            # It was there before the set, or somebody has made it theirs: what else is in it is not ours to delete.
-            entries = metadata(member.live).get("managedFields") or []
-            others = {str(entry.get("manager")) for entry in entries if not entry.get("subresource")} - {FIELD_MANAGER}
-            if others:
-                return f"managed by {', '.join(sorted(others))} too"
             pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})
             return "has pods" if pods else ""
         if key.group_kind == DEFINITION:
@@ -147,7 +159,7 @@ class Usage:
         return ""
 
     def _search(self, namespace: str) -> None:
-        """Find what names a claim or template in a namespace, and which kinds may not be looked at."""
+        """Find what names a claim or template in a namespace, or without one, and what may not be looked at."""
         named = self._named[namespace] = {}
         unseen: List[str] = []
 
@@ -158,10 +170,10 @@ class Usage:
             except ApiError as error:
                 if error.status != 403:
                     raise
-                unseen.append(resource.plural)
+                unseen.append(f"{resource.plural}.{resource.group}" if resource.group else resource.plural)
                 return []
 
-        holders = list(self._holders())
+        holders = list(self._holders(bool(namespace)))
         found = {resource.group_kind: items for resource, items in zip(holders, self._client.all(search, holders))}
         revisions = {name for item in found.get(_STATEFUL_SET, ()) for name in _revisions(item)}
         for kind, items in found.items():
@@ -170,17 +182,17 @@ class Usage:
                     continue
                 for reference in values_of(item, tuple(REFERENCES.values())):
                     named.setdefault(reference, f"named by {kind.kind} {item['metadata']['name']}")
-        self._unseen[namespace] = (
-            f"may be in use: {', '.join(sorted(unseen))} of namespace {namespace} cannot be listed" if unseen else ""
-        )
+        place = f"in namespace {namespace}" if namespace else "in the cluster"
+        self._unseen[namespace] = f"{', '.join(sorted(unseen))} {place}" if unseen else ""
 
-    def _holders(self) -> Iterator[Resource]:
+    def _holders(self, namespaced: bool) -> Iterator[Resource]:
         """The kinds whose objects may name a claim or template."""
         for resource in self._api.all():
             group = resource.group
             custom = "." in group and not group.endswith(".k8s.io")
             core = group == "" and resource.kind in _CORE_KINDS
-            if resource.namespaced and "list" in resource.verbs and (core or custom or group in _GROUPS):
+            wanted = custom or (namespaced and (core or group in _GROUPS))
+            if resource.namespaced == namespaced and "list" in resource.verbs and wanted:
                 yield resource
 
     def _search_classes(self) -> Dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
@@ -34,11 +34,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.clai
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.objects import unmapped
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, gpu_owners
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, gpu_owners, others
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
 NAME = "dra"
 _ENABLED = "rdma_driver_enabled"
@@ -177,6 +178,14 @@ class Dra(Strategy):
             problems=problems,
             unprepared=plan.unprepared,
         )
+
+    def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
+        return [others.LOOK] if self.own(hosts) else []
+
+    def lacking(
+        self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
+    ) -> Iterator[Tuple[str, Problem]]:
+        yield from others.against(self.own(hosts), cluster, known)
 
     def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
         return expected_devices.expected(served(NAME, hosts))

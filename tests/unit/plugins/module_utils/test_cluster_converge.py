@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import live_parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import ApplysetRequest
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Reply, Server, status
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.object_store import Store
 
 MAPS, PARENT = "/api/v1/namespaces/dra/configmaps", "/api/v1/namespaces/dra/secrets/set"
@@ -141,6 +141,58 @@ def test_a_parent_that_others_keep_changing_is_given_up(
     with pytest.raises(ClusterError, match="other runs of this set kept changing it, nothing was changed by this one"):
         run(client, config_map("a", x="1"))
     assert store.seen == writes
+
+
+@pytest.mark.parametrize("lost", ["create", "open", "close"])
+def test_a_lost_answer_is_no_other_run(
+    monkeypatch: pytest.MonkeyPatch, client: Client, store: Store, server: Server, lost: str
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(live_parent, "time", clock)
+    if lost == "open":
+        run(client, config_map("a"))
+    writes = 0
+
+    def drop(method: str, target: str, body: bytes) -> Reply:
+        nonlocal writes
+        reply = store(method, target, body)
+        if method in ("POST", "PATCH") and "/secrets" in target and "dryRun" not in target:
+            writes += 1
+            if writes == (2 if lost == "close" else 1):
+                return None
+        return reply
+
+    server.decide = drop
+    done = run(client, config_map("a", x="1"))
+    assert actions(done)["a"] == ("configured" if lost == "open" else "created")
+    assert MARK not in parents_annotations(store)
+    # No other run was waited for.
+    assert clock.now == 0
+    server.decide = store
+    assert run(client, config_map("a", x="1"))["changed"] is False
+
+
+def test_a_lost_answer_does_not_hide_another_run(
+    monkeypatch: pytest.MonkeyPatch, client: Client, store: Store, server: Server
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(live_parent, "time", clock)
+    run(client, config_map("a"))
+    stolen = False
+
+    def drop(method: str, target: str, body: bytes) -> Reply:
+        nonlocal stolen
+        reply = store(method, target, body)
+        if method == "PATCH" and "/secrets" in target and MARK in parents_annotations(store) and not stolen:
+            stolen = True
+            parents_annotations(store)[MARK] = "another"
+            return None
+        return reply
+
+    server.decide = drop
+    run(client, config_map("a", x="1"))
+    assert stolen
+    assert clock.now >= live_parent._BUSY_SECONDS
 
 
 def test_a_missing_namespace_of_the_parent_is_named(client: Client, store: Store) -> None:

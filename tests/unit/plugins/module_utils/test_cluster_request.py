@@ -143,6 +143,16 @@ def test_a_list_that_this_user_may_not_read_is_none(server: Server, client: Clie
         client.items_if_allowed("/x")
 
 
+def test_conflicts_without_end_are_given_up(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(request, "time", clock)
+    server.replies = [status(409, "the object has been modified")] * 100
+    with pytest.raises(ApiError, match="modified"):
+        again_on_conflict(lambda: client.get("/x"))
+    assert 1 < len(server.seen) < 50
+    assert request.PATIENCE / 2 < clock.now <= request.PATIENCE
+
+
 def test_a_conflict_is_tried_again_and_nothing_else(server: Server, client: Client) -> None:
     server.replies = [status(409), OK, status(403)]
     assert again_on_conflict(lambda: client.get("/x")) == {"fine": True}

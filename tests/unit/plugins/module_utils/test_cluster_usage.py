@@ -28,7 +28,7 @@ KINDS = [
     ("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
     ("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
     ("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
-    # None of these has pods of its own, may be listed, or is in a namespace.
+    # None of these has pods of its own, may be listed, or is in a namespace. What has none may name templates of any.
     ("", "v1", "Service", "services"),
     ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     ("networking.k8s.io", "v1", "Ingress", "ingresses"),
@@ -91,6 +91,7 @@ APPS = "/apis/apps/v1/namespaces/train/"
 DEPLOYMENTS = APPS + "deployments"
 HISTORY = ("replicasets", "statefulsets", "controllerrevisions")
 SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/train/leaderworkersets"
+FLEETS, DEVICES = "/apis/fleet.example.com/v1/fleets", "/apis/mellanox.com/v1alpha1/hostdevicenetworks"
 JOBS = "/apis/train.example.com/v1/namespaces/train/trainjobs"
 
 
@@ -105,12 +106,17 @@ def test_what_nobody_names_may_go(server: Server, client: Client) -> None:
     claim = {"spec": {"resourceClaims": [{"name": "nic", "resourceClaimName": "pair-0123456789"}]}}
     assert reason(server, client, TEMPLATE, {PODS: items(named("a", **other), named("b", **claim))}) == ""
     asked = sorted(path.partition("?")[0] for _method, path, *_rest in server.seen)
-    assert asked == sorted([PODS, DEPLOYMENTS, SETS, JOBS, *(APPS + plural for plural in HISTORY)])
+    assert asked == sorted([PODS, DEPLOYMENTS, SETS, JOBS, FLEETS, DEVICES, *(APPS + plural for plural in HISTORY)])
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
-    [(PODS, "named by Pod user"), (DEPLOYMENTS, "named by Deployment user"), (JOBS, "named by TrainJob user")],
+    [
+        (PODS, "named by Pod user"),
+        (DEPLOYMENTS, "named by Deployment user"),
+        (JOBS, "named by TrainJob user"),
+        (FLEETS, "named by Fleet user"),
+    ],
 )
 def test_what_a_workload_of_any_kind_names_stays(server: Server, client: Client, path: str, expected: str) -> None:
     assert reason(server, client, TEMPLATE, {path: items(named("user", **USER))}) == expected
@@ -167,8 +173,10 @@ def test_what_goes_as_well_needs_nothing(server: Server, client: Client) -> None
 
 def test_what_may_not_be_looked_at_may_need_it(server: Server, client: Client) -> None:
     forbidden = {PODS: status(403, "pods is forbidden"), JOBS: status(403, "trainjobs is forbidden")}
-    expected = "may be in use: pods, trainjobs of namespace train cannot be listed"
+    expected = "may be in use: this user has no right to list pods, trainjobs.train.example.com in namespace train"
     assert reason(server, client, TEMPLATE, forbidden) == expected
+    everywhere = {**forbidden, FLEETS: status(403, "fleets is forbidden")}
+    assert reason(server, client, TEMPLATE, everywhere) == f"{expected} and fleets.fleet.example.com in the cluster"
     # One who does need it is the better reason.
     assert reason(server, client, TEMPLATE, {**forbidden, DEPLOYMENTS: items(named("user", **USER))}) == (
         "named by Deployment user"

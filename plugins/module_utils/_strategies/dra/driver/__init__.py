@@ -6,6 +6,7 @@
 
 """DRANET on the nodes of a fleet.
 
-In reading order: :mod:`deployment`, :mod:`objects` (written, and read back), :mod:`parameters` (those of claims that
-DRANET decodes), :mod:`gpu_owners`. It may import :mod:`_strategies.dra.slices` and what that may.
+In reading order: :mod:`deployment`, :mod:`objects` (written, and read back), :mod:`others` (a DRANET that is not ours),
+:mod:`parameters` (those of claims that DRANET decodes), :mod:`gpu_owners`. It may import :mod:`_strategies.dra.slices`
+and what that may.
 """
