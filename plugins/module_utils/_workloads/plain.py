@@ -39,7 +39,7 @@ def vllm_command(model: str, gpus: int) -> List[str]:
     return [
         "vllm",
         "serve",
-        model,
+        pod.literal(model),
         f"--port={VLLM_PORT}",
         f"--tensor-parallel-size={gpus}",
         f"--kv-transfer-config={CONNECTOR}",
@@ -117,7 +117,7 @@ def sglang(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manifest]:
             "python3",
             "-m",
             "sglang.launch_server",
-            f"--model-path={settings.model}",
+            f"--model-path={pod.literal(settings.model)}",
             "--host=0.0.0.0",
             f"--port={SGLANG_PORT}",
             f"--tp={pod.ranks_of(ask, settings)}",

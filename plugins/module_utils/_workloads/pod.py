@@ -71,6 +71,11 @@ class PodContainer:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
+def literal(value: str) -> str:
+    """A value of a site in a command: there, Kubernetes replaces ``$(NAME)`` by a variable."""
+    return value.replace("$(", "$$(")
+
+
 def gpus_of(ask: GroupAsk, settings: Settings, ranks: int = 1) -> int:
     """GPUs of a pod that asks so ``ranks`` times. One at least where it gets the NICs beside its GPUs."""
     return ask.gpus * ranks or max(settings.gpus, 1 if ask.request.gpu_resource else 0)

@@ -215,6 +215,50 @@ def test_volcano_schedules_what_it_can(made: Callable[..., dict[str, Any]]) -> N
     assert [task["replicas"] for task in jobs["lab"]["tasks"]] == [1, 1]
 
 
+MODELS = ["x; touch /tmp/owned #", "it's $(id) `id`", "$HOME/a b", "org/$(POD)"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_shell_reads_the_model(made: Callable[..., dict[str, Any]], model: str) -> None:
+    """Kubernetes hands every command to the container as a list, and replaces no variable in the model."""
+    found = files(made("h100", "lab", "v100", model=model))
+    served = 0
+    for documents in found.values():
+        for spec in specs(documents):
+            command = spec["containers"][0]["command"][2:]
+            named = [part for part in command if model.replace("$(", "$$(") in part]
+            assert command[0] not in ("/bin/bash", "/bin/sh", "sh", "bash") or not named
+            served += len(named)
+            assert all(
+                part.removeprefix("--model-path=").removeprefix("--served-model-name=") == model.replace("$(", "$$(")
+                for part in named
+            )
+    assert served >= 20
+
+
+def test_a_model_on_two_pods_needs_no_ray(made: Callable[..., dict[str, Any]]) -> None:
+    found = files(made("h100", "lab"))
+    texts = {path: yaml.safe_dump(items) for path, items in found.items() if "leader" in path or "volcano" in path}
+    assert len(texts) == 4
+    assert not [path for path, text in texts.items() if "ray" in text.lower()]
+    leader, worker = specs(found["h100/leader-worker-set.yml"])
+    assert leader["containers"][0]["command"][2:] == [
+        "vllm",
+        "serve",
+        "Qwen/Qwen3-8B",
+        "--port=8000",
+        "--tensor-parallel-size=4",
+        "--pipeline-parallel-size=2",
+        "--distributed-executor-backend=mp",
+        "--nnodes=2",
+        "--node-rank=0",
+        "--master-addr=$(LWS_LEADER_ADDRESS)",
+        "--master-port=23456",
+    ]
+    assert worker["containers"][0]["command"][-1] == "--headless"
+    assert "--node-rank=$(LWS_WORKER_INDEX)" in worker["containers"][0]["command"]
+
+
 @pytest.mark.parametrize(
     ("names", "said"),
     [
