@@ -218,10 +218,12 @@ def workloads(
     script: str,
     requests: Mapping[str, str],
     given: Sequence[GivenManifest] = (),
+    amd: Collection[str] = (),
 ) -> Workloads:
     """Examples of all groups that have RDMA. ``requests`` names for some groups the request that they use.
 
     That is what the inventory calls it, or its own name. ``given`` are manifests that are completed beside them.
+    ``amd`` are the groups whose GPUs are AMD's.
     """
     found = Workloads()
     every: Dict[str, List[GroupAsk]] = {}
@@ -248,12 +250,14 @@ def workloads(
             )
             found.problems.append(f"{group}: {PlanError(problem)}")
             continue
-        found.adds[group] = {ask.request.name: pod.adds(ask, settings) for ask in known}
-        _add_group(found, group, label, used, settings, script)
+        its = settings.of_amd() if group in amd else settings
+        found.adds[group] = {ask.request.name: pod.adds(ask, its) for ask in known}
+        _add_group(found, group, label, used, its, script)
         every[group] = known if wanted in (None, "") else used
     for manifest in given:
+        its = settings.of_amd() if manifest.group in amd else settings
         try:
-            found.examples.append(_completed(manifest, every, {example.path for example in found.examples}, settings))
+            found.examples.append(_completed(manifest, every, {example.path for example in found.examples}, its))
         except merge.MergeError as error:
             found.problems.append(f"rdma_workloads_manifests: {manifest.path}: {error}")
     return found

@@ -47,7 +47,7 @@ def kserve(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Ma
             f"--port={port}",
         ]
         command += [f"--tensor-parallel-size={gpus}", f"--kv-transfer-config={plain.CONNECTOR}"]
-        container = PodContainer("main", "", command, plain.NIXL, fields=plain.NIXL_FIELDS)
+        container = PodContainer("main", "", command, plain.nixl(settings), fields=plain.NIXL_FIELDS)
         roles.append(pod.pod_of(container, pod.adds(ask, settings)))
     metadata = _metadata(f"{prefix}-kserve", asks[0], settings)
     annotations = asks[0].request.annotations

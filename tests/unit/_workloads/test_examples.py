@@ -215,6 +215,29 @@ def test_volcano_schedules_what_it_can(made: Callable[..., dict[str, Any]]) -> N
     assert [task["replicas"] for task in jobs["lab"]["tasks"]] == [1, 1]
 
 
+AMD = {"vllm": "rocm/vllm:1", "sglang": "rocm/sglang:1", "ray": "rocm/ray:1", "nccl_tests": ""}
+
+
+def test_a_group_with_gpus_of_amd(made: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(GROUPS, "mi300x", (["case-mi300x"], {"rdma_strategy": "shared_device"}))
+    both = made("mi300x", "v100", amd_images=AMD)
+    found = files(both)
+    assert "mi300x/nccl-test.yml" not in found
+    assert "v100/nccl-test.yml" in found
+    (added,) = both["adds"]["mi300x"].values()
+    assert added["container"]["resources"]["limits"]["amd.com/gpu"] == "1"
+    for path, documents in found.items():
+        text = yaml.safe_dump(documents)
+        if path.startswith("mi300x") and "rdma-env" not in path:
+            assert "nvidia" not in text
+            assert "cuda" not in text
+            assert "registry.example.org" not in text
+        elif "rdma-env" not in path:
+            assert "amd.com" not in text
+            assert "rocm" not in text
+    assert environment(specs(found["mi300x/vllm.yml"])[0])["UCX_TLS"] == "rc,ud,sm,self,rocm_copy,rocm_ipc"
+
+
 MODELS = ["x; touch /tmp/owned #", "it's $(id) `id`", "$HOME/a b", "org/$(POD)"]
 
 
