@@ -178,7 +178,9 @@ def _of_group(
         title = f"vLLM, prefill and decode, with one claim for each of {_RANKS} ranks."
         note = "vLLM gives each rank the NIC beside its GPU (VLLM_GPU_NIC_PCIE_MAPPING), if its version supports this."
         yield "vllm-per-rank", title, [note, routed], plain.vllm_per_rank(name, ask, settings, _RANKS)
-    yield "sglang-prefill", "SGLang, the prefill server.", [], plain.sglang(name, first, settings)
+    title = "SGLang, prefill and decode in pods of their own."
+    note = "Requests need a router that sends them to both, such as sglang_router with --pd-disaggregation."
+    yield "sglang", title, [note], plain.sglang(name, both, settings)
     title = "A bandwidth test of NCCL on two pods, for the MPI Operator."
     note = "The log has to say NET/IB, not NET/Socket. The image needs sshd, Open MPI and nccl-tests."
     if settings.images["nccl_tests"]:

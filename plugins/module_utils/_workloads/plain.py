@@ -116,24 +116,28 @@ def vllm_per_rank(prefix: str, ask: GroupAsk, settings: Settings, ranks: int) ->
     return found
 
 
-def sglang(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manifest]:
-    """SGLang's prefill server. It needs no ``--disaggregation-ib-device``: UCX has the devices from the script."""
-    container = PodContainer(
-        name="sglang",
-        image=settings.images["sglang"],
-        command=[
-            "python3",
-            "-m",
-            "sglang.launch_server",
-            f"--model-path={pod.literal(settings.model)}",
-            "--host=0.0.0.0",
-            f"--port={SGLANG_PORT}",
-            f"--tp={pod.ranks_of(ask, settings)}",
-            "--disaggregation-mode=prefill",
-            "--disaggregation-transfer-backend=nixl",
-        ],
-        environment=transports(settings),
-        ports={"http": SGLANG_PORT},
-        fields={"startupProbe": _probe(SGLANG_PORT)},
-    )
-    return _served(f"{prefix}-sglang-prefill", ask, settings, container)
+def sglang(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Manifest]:
+    """SGLang, prefill and decode. Neither needs ``--disaggregation-ib-device``: UCX has the devices from the script."""
+    found: List[Manifest] = []
+    for number, role in enumerate(("prefill", "decode")):
+        ask = asks[number % len(asks)]
+        container = PodContainer(
+            name="sglang",
+            image=settings.images["sglang"],
+            command=[
+                "python3",
+                "-m",
+                "sglang.launch_server",
+                f"--model-path={pod.literal(settings.model)}",
+                "--host=0.0.0.0",
+                f"--port={SGLANG_PORT}",
+                f"--tp={pod.ranks_of(ask, settings)}",
+                f"--disaggregation-mode={role}",
+                "--disaggregation-transfer-backend=nixl",
+            ],
+            environment=transports(settings),
+            ports={"http": SGLANG_PORT},
+            fields={"startupProbe": _probe(SGLANG_PORT)},
+        )
+        found += _served(f"{prefix}-sglang-{role}", ask, settings, container)
+    return found

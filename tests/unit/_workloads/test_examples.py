@@ -62,7 +62,7 @@ def test_files_of_a_group(made: Callable[..., dict[str, Any]]) -> None:
         "nccl-test",
         "ray",
         "rdma-env",
-        "sglang-prefill",
+        "sglang",
         "vllm-per-rank",
         "vllm",
         "volcano",
@@ -181,6 +181,14 @@ def test_without_gpus_there_is_one_process(made: Callable[..., dict[str, Any]]) 
 
 def test_without_an_image_there_is_no_nccl_test(made: Callable[..., dict[str, Any]]) -> None:
     assert "h100/nccl-test.yml" not in files(made("h100", images={**IMAGES, "nccl_tests": ""}))
+
+
+def test_sglang_has_both_sides(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made("lab"))["lab/sglang.yml"]
+    assert [item["kind"] for item in documents] == ["Deployment", "Service"] * 2
+    for role, spec in zip(("prefill", "decode"), specs(documents)):
+        assert f"--disaggregation-mode={role}" in spec["containers"][0]["command"]
+        assert spec["resourceClaims"][0]["resourceClaimName"].startswith(f"rdma-{role}")
 
 
 def test_what_is_added_to_a_pod(made: Callable[..., dict[str, Any]]) -> None:
