@@ -59,6 +59,13 @@ walk() {
             exit 1
         fi
     done
+    # What the roles' READMEs print, of those that need no cluster, on nodes that are not those of the other plays.
+    "$venv/bin/python" "$checkout/tests/fleet/expand.py" --output "$here/nodes-of-roles"
+    for role in links kernel runtime drift workloads; do
+        # shellcheck disable=SC2016  # these backticks are Markdown
+        sed -n '/^```yaml$/,/^```$/{/^```/d;p}' "$collection/roles/rdma_$role/README.md" >"../$role.yml"
+        play "../$role.yml" --limit a100 -e "rdma_discover_root=$here/nodes-of-roles/{{ inventory_hostname }}"
+    done
     files | diff "$here/before" - || { echo 'files were written into the installed collection'; exit 1; }
     cd "$checkout"
 }

@@ -6,18 +6,20 @@ cd "$(dirname "$0")/.."
 output=$PWD/$1
 copy=$PWD/build/tarball/copy
 
-# Its example is a play that imports the role, and it has all variables.
+# Its example is a play that gathers facts and imports the role, and it has all variables.
 # shellcheck disable=SC2016  # these backticks are Markdown
 checked='
 import pathlib, sys, yaml
 role = pathlib.Path(sys.argv[1])
 readme = (role / "README.md").read_text("utf-8")
 (play,) = yaml.safe_load(readme.partition("```yaml\n")[2].partition("```")[0])
-(task,) = play["tasks"]
+tasks = [task["ansible.builtin.import_role"]["name"] for task in play.get("tasks", [])]
 entries = yaml.safe_load((role / "meta/argument_specs.yml").read_text("utf-8"))["argument_specs"].values()
 missing = [name for entry in entries for name in entry.get("options", {}) if f"| {name} |" not in readme]
-imported = task == {"name": task["name"], "ansible.builtin.import_role": {"name": f"zerocopy.rdma.{role.name}"}}
-sys.exit(f"{role}/README.md: {play}, without {missing}" if missing or not imported else 0)
+wanted = list(dict.fromkeys(["zerocopy.rdma.rdma_discover", f"zerocopy.rdma.{role.name}"]))
+if role.name == "rdma_ofed":
+    tasks, wanted = [play["ansible.builtin.import_playbook"]], ["zerocopy.rdma.ofed"]
+sys.exit(f"{role}/README.md: {play}, without {missing}" if missing or tasks != wanted else 0)
 '
 
 rm -rf "$copy" "$output"/*.tar.gz
@@ -30,3 +32,4 @@ for role in roles/*; do
     python -c "$checked" "$role"
 done
 ansible-galaxy collection build --output-path "$output"
+python tests/links.py "$output"/*.tar.gz

@@ -37,7 +37,7 @@ options:
       - Settings of the site. C(images) (with the keys C(vllm), C(sglang), C(ray) and C(nccl_tests)) and C(model) are
         required. C(namespace), C(gpus), C(gpu_resource), C(gpu_resources), C(shm) and C(environment) are optional. They
         mean the same as the variables C(rdma_workloads_*) of the role P(zerocopy.rdma.rdma_workloads#role);
-        C(gpu_resources) is C(rdma_gpu_resources).
+        C(gpu_resources) is C(rdma_gpu_resources). C(amd_images) replace C(images) in groups whose GPUs are all AMD's.
     type: dict
     required: true
   requests:

@@ -178,7 +178,9 @@ def _of_group(
         title = f"vLLM, prefill and decode, with one claim for each of {_RANKS} ranks."
         note = "vLLM gives each rank the NIC beside its GPU (VLLM_GPU_NIC_PCIE_MAPPING), if its version supports this."
         yield "vllm-per-rank", title, [note, routed], plain.vllm_per_rank(name, ask, settings, _RANKS)
-    yield "sglang-prefill", "SGLang, the prefill server.", [], plain.sglang(name, first, settings)
+    title = "SGLang, prefill and decode in pods of their own."
+    note = "Requests need a router that sends them to both, such as sglang_router with --pd-disaggregation."
+    yield "sglang", title, [note], plain.sglang(name, both, settings)
     title = "A bandwidth test of NCCL on two pods, for the MPI Operator."
     note = "The log has to say NET/IB, not NET/Socket. The image needs sshd, Open MPI and nccl-tests."
     if settings.images["nccl_tests"]:
@@ -218,10 +220,12 @@ def workloads(
     script: str,
     requests: Mapping[str, str],
     given: Sequence[GivenManifest] = (),
+    amd: Collection[str] = (),
 ) -> Workloads:
     """Examples of all groups that have RDMA. ``requests`` names for some groups the request that they use.
 
     That is what the inventory calls it, or its own name. ``given`` are manifests that are completed beside them.
+    ``amd`` are the groups whose GPUs are AMD's.
     """
     found = Workloads()
     every: Dict[str, List[GroupAsk]] = {}
@@ -248,12 +252,14 @@ def workloads(
             )
             found.problems.append(f"{group}: {PlanError(problem)}")
             continue
-        found.adds[group] = {ask.request.name: pod.adds(ask, settings) for ask in known}
-        _add_group(found, group, label, used, settings, script)
+        its = settings.of_amd() if group in amd else settings
+        found.adds[group] = {ask.request.name: pod.adds(ask, its) for ask in known}
+        _add_group(found, group, label, used, its, script)
         every[group] = known if wanted in (None, "") else used
     for manifest in given:
+        its = settings.of_amd() if manifest.group in amd else settings
         try:
-            found.examples.append(_completed(manifest, every, {example.path for example in found.examples}, settings))
+            found.examples.append(_completed(manifest, every, {example.path for example in found.examples}, its))
         except merge.MergeError as error:
             found.problems.append(f"rdma_workloads_manifests: {manifest.path}: {error}")
     return found

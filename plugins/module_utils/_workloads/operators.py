@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, Sequence
+from typing import List, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import LONGEST_LABEL, shortened
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import plain, pod
@@ -20,9 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod impor
 )
 
 _NODES = 2
-# In vLLM's image.
-_MULTI_NODE = "/vllm-workspace/examples/online_serving/multi-node-serving.sh"
-_RAY_PORT, _PYTORCH_PORT = 6667, 23456
+_MASTER_PORT = 23456
 # A pod of a LeaderWorkerSet has a label of the set's name, "-0-" and ten digits. A DisaggregatedSet makes sets that are
 # named after it, with "-0-", eight digits and the role (validateGeneratedNames of its webhook).
 _LONGEST_LEADER_WORKER_SET = LONGEST_LABEL - len("-0-0123456789")
@@ -41,9 +39,15 @@ def kserve(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Ma
         gpus = pod.ranks_of(ask, settings)
         # In the presets decode is behind the sidecar on port 8000, prefill is not.
         port = 8000 if number else 8001
-        command = ["vllm", "serve", "/mnt/models", f"--served-model-name={settings.model}", f"--port={port}"]
+        command = [
+            "vllm",
+            "serve",
+            "/mnt/models",
+            f"--served-model-name={pod.literal(settings.model)}",
+            f"--port={port}",
+        ]
         command += [f"--tensor-parallel-size={gpus}", f"--kv-transfer-config={plain.CONNECTOR}"]
-        container = PodContainer("main", "", command, plain.NIXL, fields=plain.NIXL_FIELDS)
+        container = PodContainer("main", "", command, plain.nixl(settings), fields=plain.NIXL_FIELDS)
         roles.append(pod.pod_of(container, pod.adds(ask, settings)))
     metadata = _metadata(f"{prefix}-kserve", asks[0], settings)
     annotations = asks[0].request.annotations
@@ -146,29 +150,28 @@ def disaggregated(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> 
     ]
 
 
-def _leader_script(model: str, gpus: int, size: str, more: str = "") -> str:
-    """vLLM on Ray as its image starts it: on one pod the head, which waits for all others."""
-    return (
-        f"bash {_MULTI_NODE} leader --ray_cluster_size={size}{more} && exec vllm serve {model}"
-        f" --port={plain.VLLM_PORT} --tensor-parallel-size={gpus} --pipeline-parallel-size={size}"
-    )
+def _multi_node_vllm(settings: Settings, gpus: int, rank: str, master: str, serves: bool) -> PodContainer:
+    """One of the pods across which vLLM runs. No shell reads this, so Kubernetes fills in the variables of an operator.
 
-
-def _worker_script(leader: str, more: str = "") -> str:
-    return f"bash {_MULTI_NODE} worker --ray_address={leader}{more}"
+    Without Ray, which vLLM's image no longer has.
+    """
+    command = ["vllm", "serve", pod.literal(settings.model), f"--port={plain.VLLM_PORT}"]
+    command += [f"--tensor-parallel-size={gpus}", f"--pipeline-parallel-size={_NODES}"]
+    command += ["--distributed-executor-backend=mp", f"--nnodes={_NODES}", f"--node-rank={rank}"]
+    command += [f"--master-addr={master}", f"--master-port={_MASTER_PORT}", *([] if serves else ["--headless"])]
+    ports = {**({"http": plain.VLLM_PORT} if serves else {}), "master": _MASTER_PORT}
+    # A pod may have addresses on several networks.
+    fields = {"env": [{"name": "VLLM_HOST_IP", **plain.POD_IP}]}
+    return PodContainer("vllm", settings.images["vllm"], command, {"NCCL_DEBUG": "INFO"}, ports, fields)
 
 
 def leader_worker(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manifest]:
-    """One model across the GPUs of two pods, by vLLM on Ray."""
+    """One model across the GPUs of two pods, by vLLM."""
     parts = pod.adds(ask, settings)
-    environment: Mapping[str, str] = {"NCCL_DEBUG": "INFO"}
     templates = {}
-    for role, script in (
-        ("leaderTemplate", _leader_script(settings.model, pod.ranks_of(ask, settings), "$LWS_GROUP_SIZE")),
-        ("workerTemplate", _worker_script("$LWS_LEADER_ADDRESS")),
-    ):
-        ports = {"http": plain.VLLM_PORT} if role == "leaderTemplate" else {}
-        container = PodContainer("vllm", settings.images["vllm"], ("/bin/bash", "-c", script), environment, ports)
+    gpus = pod.ranks_of(ask, settings)
+    for role, rank in (("leaderTemplate", "0"), ("workerTemplate", "$(LWS_WORKER_INDEX)")):
+        container = _multi_node_vllm(settings, gpus, rank, "$(LWS_LEADER_ADDRESS)", role == "leaderTemplate")
         templates[role] = pod.template_of(container, parts, {})
     return [
         {
@@ -186,23 +189,16 @@ def volcano_fails(ask: GroupAsk) -> bool:
 
 
 def volcano(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Manifest]:
-    """One model across the GPUs of two pods, by vLLM on Ray, as a job: it ends with its first pod.
+    """One model across the GPUs of two pods, by vLLM, as a job: it ends with its first pod.
 
     Volcano's plugin ``pytorch`` tells all pods the address of the first one.
     """
-    more = f" --ray_port={_RAY_PORT}"
     tasks = []
-    for number, (role, script) in enumerate(
-        (
-            ("master", _leader_script(settings.model, pod.ranks_of(asks[0], settings), str(_NODES), more)),
-            ("worker", _worker_script("$MASTER_ADDR", more)),
-        )
-    ):
+    # As many processes on each: the claims of both may differ.
+    gpus = pod.ranks_of(asks[0], settings)
+    for number, role in enumerate(("master", "worker")):
         ask = asks[number % len(asks)]
-        ports = {"ray": _RAY_PORT, **({} if number else {"http": plain.VLLM_PORT})}
-        container = PodContainer(
-            "vllm", settings.images["vllm"], ("/bin/bash", "-c", script), {"NCCL_DEBUG": "INFO"}, ports
-        )
+        container = _multi_node_vllm(settings, gpus, str(number), "$(MASTER_ADDR)", not number)
         template = pod.template_of(container, pod.adds(ask, settings), {})
         # A pod that is started again by its kubelet never ends for Volcano.
         template["spec"]["restartPolicy"] = "Never"
@@ -219,7 +215,7 @@ def volcano(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[M
                 "maxRetry": 3,
                 "queue": "default",
                 "schedulerName": "default-scheduler" if any(map(volcano_fails, asks)) else "volcano",
-                "plugins": {"pytorch": ["--master=master", "--worker=worker", f"--port={_PYTORCH_PORT}"], "svc": []},
+                "plugins": {"pytorch": ["--master=master", "--worker=worker", f"--port={_MASTER_PORT}"], "svc": []},
                 "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
                 "ttlSecondsAfterFinished": 259200,
                 "tasks": tasks,

@@ -19,15 +19,23 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod impor
 )
 
 # Without tcp, a transfer that could not use RDMA fails instead of being slow. ud is for the wire-up of rc.
-UCX_TLS = "rc,ud,sm,self,cuda_copy,cuda_ipc"
+_UCX_TLS, _UCX_NVIDIA, _UCX_AMD = "rc,ud,sm,self", "cuda_copy,cuda_ipc", "rocm_copy,rocm_ipc"
 _SIDE_CHANNEL = 5600
 VLLM_PORT, SGLANG_PORT = 8000, 30000
 CONNECTOR = '{"kv_connector":"NixlConnector","kv_role":"kv_both","kv_connector_extra_config":{"backends":["UCX"]}}'
 POD_IP = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 # Of vLLM with NixlConnector: the other side asks there for what it needs to read the KV cache.
 NIXL_FIELDS = {"env": [{"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", **POD_IP}]}
-NIXL = {"VLLM_NIXL_SIDE_CHANNEL_PORT": str(_SIDE_CHANNEL), "UCX_TLS": UCX_TLS}
 NIXL_PORTS = {"http": VLLM_PORT, "nixl": _SIDE_CHANNEL}
+
+
+def transports(settings: Settings) -> Dict[str, str]:
+    """Those of UCX, with what copies from GPUs of the group's vendor."""
+    return {"UCX_TLS": f"{_UCX_TLS},{_UCX_AMD if settings.amd else _UCX_NVIDIA}"}
+
+
+def nixl(settings: Settings) -> Dict[str, str]:
+    return {"VLLM_NIXL_SIDE_CHANNEL_PORT": str(_SIDE_CHANNEL), **transports(settings)}
 
 
 def _probe(port: int) -> Manifest:
@@ -39,7 +47,7 @@ def vllm_command(model: str, gpus: int) -> List[str]:
     return [
         "vllm",
         "serve",
-        model,
+        pod.literal(model),
         f"--port={VLLM_PORT}",
         f"--tensor-parallel-size={gpus}",
         f"--kv-transfer-config={CONNECTOR}",
@@ -51,7 +59,7 @@ def vllm_container(settings: Settings, gpus: int, more: Mapping[str, str]) -> Po
         name="vllm",
         image=settings.images["vllm"],
         command=vllm_command(settings.model, gpus),
-        environment={**NIXL, **more},
+        environment={**nixl(settings), **more},
         ports=NIXL_PORTS,
         fields={**NIXL_FIELDS, "startupProbe": _probe(VLLM_PORT)},
     )
@@ -108,24 +116,28 @@ def vllm_per_rank(prefix: str, ask: GroupAsk, settings: Settings, ranks: int) ->
     return found
 
 
-def sglang(prefix: str, ask: GroupAsk, settings: Settings) -> List[Manifest]:
-    """SGLang's prefill server. It needs no ``--disaggregation-ib-device``: UCX has the devices from the script."""
-    container = PodContainer(
-        name="sglang",
-        image=settings.images["sglang"],
-        command=[
-            "python3",
-            "-m",
-            "sglang.launch_server",
-            f"--model-path={settings.model}",
-            "--host=0.0.0.0",
-            f"--port={SGLANG_PORT}",
-            f"--tp={pod.ranks_of(ask, settings)}",
-            "--disaggregation-mode=prefill",
-            "--disaggregation-transfer-backend=nixl",
-        ],
-        environment={"UCX_TLS": UCX_TLS},
-        ports={"http": SGLANG_PORT},
-        fields={"startupProbe": _probe(SGLANG_PORT)},
-    )
-    return _served(f"{prefix}-sglang-prefill", ask, settings, container)
+def sglang(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Manifest]:
+    """SGLang, prefill and decode. Neither needs ``--disaggregation-ib-device``: UCX has the devices from the script."""
+    found: List[Manifest] = []
+    for number, role in enumerate(("prefill", "decode")):
+        ask = asks[number % len(asks)]
+        container = PodContainer(
+            name="sglang",
+            image=settings.images["sglang"],
+            command=[
+                "python3",
+                "-m",
+                "sglang.launch_server",
+                f"--model-path={pod.literal(settings.model)}",
+                "--host=0.0.0.0",
+                f"--port={SGLANG_PORT}",
+                f"--tp={pod.ranks_of(ask, settings)}",
+                f"--disaggregation-mode={role}",
+                "--disaggregation-transfer-backend=nixl",
+            ],
+            environment=transports(settings),
+            ports={"http": SGLANG_PORT},
+            fields={"startupProbe": _probe(SGLANG_PORT)},
+        )
+        found += _served(f"{prefix}-sglang-{role}", ask, settings, container)
+    return found

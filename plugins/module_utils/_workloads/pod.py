@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
@@ -23,6 +23,7 @@ _DIRECTORY = "/opt/zerocopy-rdma"
 WITH_RDMA = ("/bin/sh", f"{_DIRECTORY}/{SCRIPT}")
 # Of the claim in the pod, a DNS label.
 _CLAIM = "rdma"
+_AMD_GPU = "amd.com/gpu"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Settings:
 
     ``gpus`` of a pod whose claim has none are requested as ``gpu_resource``; ``gpu_resources`` are other names that
     somebody's own manifests may have. ``shm`` is the size of /dev/shm, ``environment`` is added to all containers and
-    takes precedence.
+    takes precedence. ``amd_images`` take the place of ``images`` in groups whose GPUs are AMD's (``amd``).
     """
 
     images: Mapping[str, str]
@@ -57,6 +58,13 @@ class Settings:
     gpu_resources: Sequence[str] = ()
     shm: str = "16Gi"
     environment: Mapping[str, str] = field(default_factory=dict)
+    amd_images: Mapping[str, str] = field(default_factory=dict)
+    amd: bool = False
+
+    def of_amd(self) -> Settings:
+        """The same for a group whose GPUs are AMD's: NVIDIA's resource is none that its nodes have."""
+        resource = _AMD_GPU if self.gpu_resource.startswith("nvidia.com/") else self.gpu_resource
+        return replace(self, images={**self.images, **self.amd_images}, gpu_resource=resource, amd=True)
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,11 @@ class PodContainer:
     environment: Mapping[str, str] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def literal(value: str) -> str:
+    """A value of a site in a command: there, Kubernetes replaces ``$(NAME)`` by a variable."""
+    return value.replace("$(", "$$(")
 
 
 def gpus_of(ask: GroupAsk, settings: Settings, ranks: int = 1) -> int:

@@ -62,7 +62,7 @@ def test_files_of_a_group(made: Callable[..., dict[str, Any]]) -> None:
         "nccl-test",
         "ray",
         "rdma-env",
-        "sglang-prefill",
+        "sglang",
         "vllm-per-rank",
         "vllm",
         "volcano",
@@ -183,6 +183,14 @@ def test_without_an_image_there_is_no_nccl_test(made: Callable[..., dict[str, An
     assert "h100/nccl-test.yml" not in files(made("h100", images={**IMAGES, "nccl_tests": ""}))
 
 
+def test_sglang_has_both_sides(made: Callable[..., dict[str, Any]]) -> None:
+    documents = files(made("lab"))["lab/sglang.yml"]
+    assert [item["kind"] for item in documents] == ["Deployment", "Service"] * 2
+    for role, spec in zip(("prefill", "decode"), specs(documents)):
+        assert f"--disaggregation-mode={role}" in spec["containers"][0]["command"]
+        assert spec["resourceClaims"][0]["resourceClaimName"].startswith(f"rdma-{role}")
+
+
 def test_what_is_added_to_a_pod(made: Callable[..., dict[str, Any]]) -> None:
     adds = made("h100", "v100")["adds"]
     assert list(adds["v100"]) == ["rdma/rdma_v100"]
@@ -213,6 +221,73 @@ def test_volcano_schedules_what_it_can(made: Callable[..., dict[str, Any]]) -> N
     assert master["resourceClaims"][0]["resourceClaimName"].startswith("rdma-prefill")
     assert worker["resourceClaims"][0]["resourceClaimName"].startswith("rdma-decode")
     assert [task["replicas"] for task in jobs["lab"]["tasks"]] == [1, 1]
+
+
+AMD = {"vllm": "rocm/vllm:1", "sglang": "rocm/sglang:1", "ray": "rocm/ray:1", "nccl_tests": ""}
+
+
+def test_a_group_with_gpus_of_amd(made: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(GROUPS, "mi300x", (["case-mi300x"], {"rdma_strategy": "shared_device"}))
+    both = made("mi300x", "v100", amd_images=AMD)
+    found = files(both)
+    assert "mi300x/nccl-test.yml" not in found
+    assert "v100/nccl-test.yml" in found
+    (added,) = both["adds"]["mi300x"].values()
+    assert added["container"]["resources"]["limits"]["amd.com/gpu"] == "1"
+    for path, documents in found.items():
+        text = yaml.safe_dump(documents)
+        if path.startswith("mi300x") and "rdma-env" not in path:
+            assert "nvidia" not in text
+            assert "cuda" not in text
+            assert "registry.example.org" not in text
+        elif "rdma-env" not in path:
+            assert "amd.com" not in text
+            assert "rocm" not in text
+    assert environment(specs(found["mi300x/vllm.yml"])[0])["UCX_TLS"] == "rc,ud,sm,self,rocm_copy,rocm_ipc"
+
+
+MODELS = ["x; touch /tmp/owned #", "it's $(id) `id`", "$HOME/a b", "org/$(POD)"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_shell_reads_the_model(made: Callable[..., dict[str, Any]], model: str) -> None:
+    """Kubernetes hands every command to the container as a list, and replaces no variable in the model."""
+    found = files(made("h100", "lab", "v100", model=model))
+    served = 0
+    for documents in found.values():
+        for spec in specs(documents):
+            command = spec["containers"][0]["command"][2:]
+            named = [part for part in command if model.replace("$(", "$$(") in part]
+            assert command[0] not in ("/bin/bash", "/bin/sh", "sh", "bash") or not named
+            served += len(named)
+            assert all(
+                part.removeprefix("--model-path=").removeprefix("--served-model-name=") == model.replace("$(", "$$(")
+                for part in named
+            )
+    assert served >= 20
+
+
+def test_a_model_on_two_pods_needs_no_ray(made: Callable[..., dict[str, Any]]) -> None:
+    found = files(made("h100", "lab"))
+    texts = {path: yaml.safe_dump(items) for path, items in found.items() if "leader" in path or "volcano" in path}
+    assert len(texts) == 4
+    assert not [path for path, text in texts.items() if "ray" in text.lower()]
+    leader, worker = specs(found["h100/leader-worker-set.yml"])
+    assert leader["containers"][0]["command"][2:] == [
+        "vllm",
+        "serve",
+        "Qwen/Qwen3-8B",
+        "--port=8000",
+        "--tensor-parallel-size=4",
+        "--pipeline-parallel-size=2",
+        "--distributed-executor-backend=mp",
+        "--nnodes=2",
+        "--node-rank=0",
+        "--master-addr=$(LWS_LEADER_ADDRESS)",
+        "--master-port=23456",
+    ]
+    assert worker["containers"][0]["command"][-1] == "--headless"
+    assert "--node-rank=$(LWS_WORKER_INDEX)" in worker["containers"][0]["command"]
 
 
 @pytest.mark.parametrize(

@@ -72,4 +72,4 @@ def made(
         requests=requests or {},
         manifests=manifests or [],
     )
-    return _workload_examples.made(chosen)
+    return _workload_examples.made(chosen, hosts)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.tests import links
+
 CHECKOUT = Path(__file__).resolve().parents[3]
 README, CONTRIBUTING = ((CHECKOUT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md"))
 # Of more than one room: each other's parts, and what is imported by others.
@@ -81,6 +83,15 @@ def test_what_a_page_links_exists(page: str) -> None:
     text = (CHECKOUT / page).read_text("utf-8")
     links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link}
     assert {link for link in links if not ((CHECKOUT / page).parent / link).exists()} == set()
+
+
+def test_what_a_tarball_lacks_is_named() -> None:
+    page = (
+        "[a](docs/a.md#the-first-one) [b](tests/b.md) [c](#none) [d](https://example.org/d) <checkout>/requirements.txt"
+    )
+    files = {"README.md": page, "docs/a.md": "## The *first* one\n[up](../README.md) [e](#first)"}
+    gone = ["README.md: #none", "README.md: <checkout>/requirements.txt", "README.md: tests/b.md", "docs/a.md: #first"]
+    assert links.missing(files) == gone
 
 
 def test_the_files_that_the_architecture_names_exist() -> None:

@@ -204,6 +204,7 @@ def _of_group(group: PluginGroup, known: variables.Options, result: HostDevicePl
     if programs.operated(group.values):
         check(group.values)
     layer = result.layers[group.name] = _layer(group)
+    sriov_operator.check_vfs(group.values, layer)
     if sriov_operator.chosen(group.values):
         sriov_operator.check(group.values, layer)
         result.operators[group.name] = group.values[sriov_operator.NAMESPACE]

@@ -68,7 +68,7 @@ def _by_sriov_operator(group: PluginGroup, result: HostDevicePlan) -> List[Manif
     for own, counts in ours:
         having = [host for host in group.hosts if host.name in counts]
         found += sriov_operator.policies(place, group.label, own, of_rail, having)
-    found += [sriov_operator.network_of(place, pods, network, layer, cni) for network in of_rail]
+    found += [sriov_operator.network_of(place, pods, network, layer, cni, group.values) for network in of_rail]
     result.warnings += sriov_operator.warnings(group.name, layer, most)
     return found
 

@@ -34,6 +34,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 SRIOV_OPERATOR = "sriov_operator"
 NAMESPACE, NAMESPACES = "rdma_operator_sriov_namespace", PREFIX + "namespaces"
 INFINIBAND = "InfiniBand"
+TRUST, SPOOF, LINK_STATE = (PREFIX + name for name in ("vf_trust", "vf_spoof_check", "vf_link_state"))
 _GROUP = "sriovnetwork.openshift.io"
 POLICY, POOL = f"SriovNetworkNodePolicy.{_GROUP}", f"SriovNetworkPoolConfig.{_GROUP}"
 NETWORKS = (f"SriovNetwork.{_GROUP}", f"SriovIBNetwork.{_GROUP}")
@@ -75,6 +76,25 @@ def check(values: Mapping[str, Any], layer: str) -> None:
         raise PlanError(
             wrong(VFS, values[VFS], f"{right} else makes the VFs, or set {PROVIDER} to {network_operator.PLUGIN}")
         )
+
+
+def check_vfs(values: Mapping[str, Any], layer: str) -> None:
+    """:raises PlanError: nothing would set what these variables want of the VFs."""
+    for name in (TRUST, SPOOF, LINK_STATE):
+        if values.get(name) is None:
+            continue
+        if not chosen(values):
+            right = f"but only the SR-IOV operator sets this ({PROVIDER}: {SRIOV_OPERATOR}): leave it out, and set it"
+            raise PlanError(wrong(name, values[name], f"{right} on the host"))
+        if layer == INFINIBAND and name != LINK_STATE:
+            raise PlanError(wrong(name, values[name], f"but VFs of {INFINIBAND} ports have none: leave it out"))
+
+
+def _of_vfs(values: Mapping[str, Any]) -> Dict[str, str]:
+    """Fields of a network by which the operator's CNI plugin sets up each VF."""
+    switches = {"trust": values.get(TRUST), "spoofChk": values.get(SPOOF)}
+    found = {name: "on" if value else "off" for name, value in switches.items() if value is not None}
+    return {**found, **({"linkState": str(values[LINK_STATE])} if values.get(LINK_STATE) else {})}
 
 
 def served(kinds: Optional[Collection[str]]) -> Optional[Problem]:
@@ -146,13 +166,16 @@ def _identity(addresses: Collection[str], hosts: Sequence[InventoryHost]) -> Dic
     return {name: next(iter(values)) for name, values in fields.items() if len(values) == 1}
 
 
-def network_of(namespace: str, pods: str, network: PodNetwork, layer: str, cni: str) -> Manifest:
+def network_of(
+    namespace: str, pods: str, network: PodNetwork, layer: str, cni: str, values: Mapping[str, Any]
+) -> Manifest:
     """What the operator makes the NetworkAttachmentDefinition of namespace ``pods`` from, which has the same name."""
     spec = {
         "networkNamespace": pods,
         # The operator puts its prefix before it.
         "resourceName": network.resource.partition("/")[2],
         "ipam": json.dumps(objects.ipam(network, cni)),
+        **_of_vfs(values),
     }
     return _object(namespace, "SriovIBNetwork" if layer == INFINIBAND else "SriovNetwork", network.name, spec)
 

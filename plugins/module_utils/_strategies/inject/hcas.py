@@ -105,7 +105,7 @@ def settings(values: Mapping[str, Any]) -> Iterator[Problem]:
     if values[POLICY] == "gpu_containers" and values[NAMESPACES]:
         right = f"but with {POLICY} gpu_containers the containers of all namespaces get devices: leave one of them out"
         yield wrong(NAMESPACES, values[NAMESPACES], right)
-    yield from refused(COUNT, values[COUNT], integer.between(1, _MOST))
+    yield from refused(COUNT, values[COUNT], integer.between(0, _MOST))
     if not names.is_extended_resource(values[GPU_RESOURCE]):
         yield wrong(GPU_RESOURCE, values[GPU_RESOURCE], "it must be the GPUs' extended resource, like nvidia.com/gpu")
     elif values[GPU_RESOURCE] == values[RESOURCE]:

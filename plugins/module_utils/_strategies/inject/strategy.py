@@ -43,7 +43,8 @@ _REQUIRED = "required-plugins.noderesource.dev"
 
 
 def _resources(values: Mapping[str, Any]) -> Dict[str, int]:
-    return {str(values[inject_plan.RESOURCE]): int(values[inject_plan.COUNT])} if values[inject_plan.RESOURCE] else {}
+    name, number = str(values[inject_plan.RESOURCE]), int(values[inject_plan.COUNT])
+    return {name: number} if name and number else {}
 
 
 def _ask(group: str, found: InjectPlan) -> PodRequest:
@@ -100,5 +101,6 @@ class Inject(Strategy):
     def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         # Not what others would have: many a site's own device plugin has this name.
         default = str(known[inject_plan.RESOURCE].get("default"))
-        found = [str(host.variables.get(inject_plan.RESOURCE, default)) for host in self.own(hosts)]
+        counted = [host for host in self.own(hosts) if host.variables.get(inject_plan.COUNT) != 0]
+        found = [str(host.variables.get(inject_plan.RESOURCE, default)) for host in counted]
         return [name for name in dict.fromkeys(found) if name]

@@ -166,3 +166,17 @@ def test_beside_whole_nics_of_another_provider(facts_of: Facts) -> None:
     hosts["a100-01"][OWN + "networks"] = ["10.93.0.0/24"]
     (line,) = plan(hosts, kinds=kinds)["problems"]
     assert "but plugin for group a100: one of them runs Multus" in line
+
+
+def test_trust_spoof_check_and_link_state(facts_of: Facts) -> None:
+    wanted = {OWN + "vf_trust": True, OWN + "vf_spoof_check": False, OWN + "vf_link_state": "enable"}
+    hosts = SRIOV.hosts_of({"h100": facts_of("case-h100-roce")}, "roce", **EIGHT, **RAILS, **OPERATED)
+    plain = [item["spec"] for item in objects(right(hosts), "SriovNetwork").values()]
+    assert len(plain) == 8
+    assert all(not {"trust", "spoofChk", "linkState"} & set(spec) for spec in plain)
+    hosts = {name: {**own, **wanted} for name, own in hosts.items()}
+    specs = [item["spec"] for item in objects(right(hosts), "SriovNetwork").values()]
+    assert [(spec["trust"], spec["spoofChk"], spec["linkState"]) for spec in specs] == [("on", "off", "enable")] * 8
+    # Nothing else sets them.
+    (problem,) = plan({name: {**own, OWN + "provider": "plugin"} for name, own in hosts.items()})["problems"]
+    assert "rdma_host_device_vf_trust is True, but only the SR-IOV operator sets this" in problem

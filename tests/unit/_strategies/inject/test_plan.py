@@ -56,8 +56,9 @@ def test_memory_that_the_plugin_leaves_is_for_the_pod_to_lock(facts_of: Facts) -
     assert ask_of(right(recorded(facts_of, "v100-01", rdma_inject_memlock="0")))["capabilities"] == ("IPC_LOCK",)
 
 
-def test_nothing_is_counted_if_nobody_wants_it(facts_of: Facts) -> None:
-    found = right(recorded(facts_of, "v100-01", rdma_inject_resource=""))
+@pytest.mark.parametrize("own", [{"rdma_inject_resource": ""}, {"rdma_inject_count": 0}])
+def test_nothing_is_counted_if_nobody_wants_it(facts_of: Facts, own: dict[str, Any]) -> None:
+    found = right(recorded(facts_of, "v100-01", **own))
     assert ask_of(found)["limits"] == {}
     assert found["counters"] == {"v100-01": {}}
     assert found["shows"]["v100-01"]["resources"] == {}
@@ -163,7 +164,7 @@ def same_resources(hosts: Hosts) -> list[str]:
         ({"rdma_inject_resource": "hca"}, "rdma_inject_resource is 'hca', it must be an extended resource"),
         ({"rdma_inject_resource": "kubernetes.io/hca"}, "rdma_inject_resource is 'kubernetes.io/hca'"),
         ({"rdma_inject_resource": "nvidia.com/gpu"}, "but so is rdma_workloads_gpu_resource: choose another name"),
-        ({"rdma_inject_count": 0}, "rdma_inject_count is 0, it must be 1 to 10000"),
+        ({"rdma_inject_count": -1}, "rdma_inject_count is -1, it must be 0 to 10000"),
         ({"rdma_inject_count": "many"}, "rdma_inject_count is 'many', it must be a whole number"),
         ({"rdma_workloads_gpu_resource": "gpu"}, "rdma_workloads_gpu_resource is 'gpu', it must be the GPUs'"),
         ({"rdma_inject_umad": "maybe"}, "rdma_inject_umad is 'maybe', it must be true or false"),
