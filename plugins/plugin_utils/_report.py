@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
@@ -49,6 +50,14 @@ Map = Mapping[str, Any]
 # What is written of the result of workload_audit.
 _AUDIT = ("advice", "cluster", "kubernetes", "others", "unseen", "workloads")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Check mode and diff mode of a task."""
+
+    check: bool
+    diff: bool
 
 
 def now(form: str = _TIME) -> str:
@@ -104,7 +113,7 @@ def _hosts(context: Map, options: Map) -> List[str]:
     return [str(host) for host in options["hosts"] or context["ansible_play_hosts_all"]]
 
 
-def verify(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
+def verify(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     run, directory = options["run"], _files.path(options["directory"])
     plain_path = f"{directory}/verify.json"
     rings = _verify_run.results(run, list(_verify.RINGS))
@@ -121,12 +130,12 @@ def verify(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
     return {"files": files, "text": summary(shown), "failure": failure(shown, directory)}
 
 
-def fleet(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
+def fleet(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     whole = document(context, _hosts(context, options), now())
     return {"files": {_files.path(options["html"]): html(read(documents.plain(whole)))}}
 
 
-def drift(context: Map, options: Map, diff: bool) -> Dict[str, Any]:
+def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     hostvars = context["hostvars"]
     answers = [
         report_drift.HostDrift(
@@ -134,12 +143,12 @@ def drift(context: Map, options: Map, diff: bool) -> Dict[str, Any]:
         )
         for host in _hosts(context, options)
     ]
-    view = report_drift.view(answers, diff)
+    view = report_drift.view(answers, mode.check, mode.diff)
     shown = {name: value for name, value in view.items() if name != "text"}
     return {**view, "files": {_files.path(options["json"]): f"{_json(shown)}\n"} if options["json"] else {}}
 
 
-def audit(_context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
+def audit(_context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     found = plain(options["found"])
     files: Dict[str, str] = {}
     if options["json"]:
@@ -151,7 +160,7 @@ def audit(_context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
     return {"files": files}
 
 
-def benchmark(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
+def benchmark(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     directory = _files.path(options["directory"])
     found = _benchmark.document(context, options, now())
     whole = document(context, _hosts(context, options), found.created, benchmark=found)
@@ -169,7 +178,7 @@ def benchmark(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
 
 # Those that are written in check mode as well, and not counted as a change, because nothing else is changed.
 _ALWAYS = ("drift", "audit")
-KINDS: Dict[str, Callable[[Map, Map, bool], Dict[str, Any]]] = {
+KINDS: Dict[str, Callable[[Map, Map, Mode], Dict[str, Any]]] = {
     "verify": verify,
     "fleet": fleet,
     "drift": drift,
@@ -181,6 +190,6 @@ KINDS: Dict[str, Callable[[Map, Map, bool], Dict[str, Any]]] = {
 def report(context: Map, options: Map, check: bool, diff: bool) -> Dict[str, Any]:
     """The report of one kind; ``diff`` is whether differences of files are wanted."""
     kind = str(options["kind"])
-    found = KINDS[kind](context, options, diff)
+    found = KINDS[kind](context, options, Mode(check, diff))
     differ = _files.changed(found.pop("files"), check and kind not in _ALWAYS)
     return {**found, "changed": bool(differ) and kind not in _ALWAYS}
