@@ -38,6 +38,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _benchmark,
     _files,
+    _groups,
     _inventory,
     _run,
     _verify,
@@ -68,11 +69,12 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=4, sort_keys=True, separators=(",", ": "))
 
 
-def _host(own: Map, rails: Mapping[int, str]) -> DocumentHost:
+def _host(hostvars: Map, host: str, rails: Mapping[int, str]) -> DocumentHost:
     # A host whose facts cannot be used has none; the host ring tells why.
+    own = hostvars[host]
     facts, _malformed = _inventory.facts_of(own)
     numbers = {port: rail for rail, port in rails.items()}
-    return DocumentHost(variables.group_of(own), variables.sent(own) if facts else {}, numbers)
+    return DocumentHost(_groups.of(hostvars, host, own), variables.sent(own) if facts else {}, numbers)
 
 
 def document(
@@ -87,7 +89,7 @@ def document(
     hostvars = context["hostvars"]
     measured = any(ring.bandwidth for ring in rings)
     rails = {node.host: node.rails for node in _verify_inventory.nodes(context, hosts, hostvars)} if measured else {}
-    known = {host: _host(hostvars[host], rails.get(host, {})) for host in hosts}
+    known = {host: _host(hostvars, host, rails.get(host, {})) for host in hosts}
     whole = VerifyDocument(
         created,
         _run.collection_version(),
@@ -138,9 +140,7 @@ def fleet(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
 def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     hostvars = context["hostvars"]
     answers = [
-        report_drift.HostDrift(
-            host, variables.group_of(hostvars[host]), _inventory.raw(hostvars[host], report_drift.RESULT)
-        )
+        report_drift.HostDrift(host, _groups.of(hostvars, host), _inventory.raw(hostvars[host], report_drift.RESULT))
         for host in _hosts(context, options)
     ]
     view = report_drift.view(answers, mode.check, mode.diff)
