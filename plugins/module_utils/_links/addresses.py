@@ -144,7 +144,7 @@ def host_number(host: str, wanted: AddressIntent) -> int:
             raise PlanError(wrong(HOST_NUMBER, wanted.host_number, right))
         return wanted.host_number
     if _is_address(host):
-        text = f"is not set, and this host is named by its address, which has no number of the host: set it, or {ADDRESSES}"
+        text = f"is not set, and this host is named by its address, which is not its number: set it, or {ADDRESSES}"
         raise PlanError(Problem(HOST_NUMBER, text))
     match = _TRAILING.fullmatch(host.split(".")[0])
     if match is None:
