@@ -8,8 +8,14 @@ from __future__ import annotations
 from typing import Any, Dict, Optional
 
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_plan, _manifest_files, _plan_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cluster_plan,
+    _manifest_files,
+    _object_diffs,
+    _plan_files,
+)
 
 _MODULE = "zerocopy.rdma.cluster_apply"
 
@@ -26,11 +32,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         plan = _plan_files.cluster_plan(str(arguments.pop("plan")))
         parts = list(arguments.pop("parts", None) or ["driver", "claims"])
         if not plan["cluster"]:
-            return {**result, **_manifest_files.written(plan, bool(self._task.check_mode))}
+            found = _manifest_files.written(plan, bool(self._task.check_mode))
+            return {**result, **found, "diff": _object_diffs.shown(found["diff"], Display().verbosity, manifests=True)}
         steps = [step for step in plan["steps"] if step["part"] in parts]
         arguments["steps"] = steps
         found = self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars)
         result.update(found)
+        if "diff" in found:
+            result["diff"] = _object_diffs.shown(found["diff"], Display().verbosity)
         if not found.get("failed"):
             result["late"] = bool(found["late"] or plan["late"])
             result["unserved"] = _cluster_plan.unserved(plan["hosts"], plan, result)

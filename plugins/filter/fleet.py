@@ -14,7 +14,7 @@ description:
     are alike and how they differ, and reports what is missing or slow compared with the inventory.
   - Facts are compared with the host variables C(rdma_discover_expect_hcas), C(rdma_discover_expect_gpus),
     C(rdma_discover_expect_link_layer) and C(rdma_discover_expect_rate_gbps). A host's group is C(rdma_group) or, by
-    default, the first of its C(group_names).
+    default, the deepest of its groups with variables of this collection.
   - Compute it once for all hosts (C(run_once)), not per host.
 extends_documentation_fragment:
   - zerocopy.rdma._hosts
@@ -90,12 +90,11 @@ from typing import Any, Callable, Dict, List, Mapping
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet as plan_fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 
 _PREFIX = "rdma_discover_expect_"
 
@@ -113,7 +112,8 @@ def _number(host: str, variables: Mapping[str, Any], name: str) -> float | None:
     return number
 
 
-def _node(host: str, variables: Mapping[str, Any]) -> plan_fleet.FleetNode:
+def _node(host: str, hostvars: _inventory.Hostvars) -> plan_fleet.FleetNode:
+    variables = hostvars[host]
     link_layer = variables.get(_PREFIX + "link_layer")
     if link_layer not in (None, "InfiniBand", "Ethernet"):
         message = f"{host}: {_PREFIX}link_layer is {link_layer!r}, it must be InfiniBand or Ethernet"
@@ -126,7 +126,7 @@ def _node(host: str, variables: Mapping[str, Any]) -> plan_fleet.FleetNode:
         rate_gbps=_number(host, variables, "rate_gbps"),
     )
     rdma, malformed = _inventory.facts_of(variables)
-    return plan_fleet.FleetNode(host, plan_variables.group_of(variables), rdma, intent, malformed)
+    return plan_fleet.FleetNode(host, _groups.of(hostvars, host, variables), rdma, intent, malformed)
 
 
 def fleet(
@@ -134,7 +134,7 @@ def fleet(
 ) -> Dict[str, Any]:
     if detail not in fleet_text.DETAILS:
         raise AnsibleFilterError(f"fleet: detail is {detail!r}, it must be one of {', '.join(fleet_text.DETAILS)}")
-    picture = plan_fleet.fleet([_node(host, hostvars[host]) for host in hosts])
+    picture = plan_fleet.fleet([_node(host, hostvars) for host in hosts])
     whole = asdict(picture) | {"query": None, "csv": fleet_text.as_csv(picture)}
     if not query:
         return whole | {"text": fleet_text.text(picture, detail)}

@@ -54,17 +54,16 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from jinja2 import pass_context
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import site
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _provisioned, _run
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory, _provisioned, _run
 
 
 @pass_context
 def site_summary(
     context: Mapping[str, Any], hosts: Sequence[str], hostvars: _inventory.Hostvars, active: Sequence[str]
 ) -> List[str]:
-    groups = {host: plan_variables.group_of(hostvars[host]) for host in hosts}
+    groups = {host: _groups.of(hostvars, host) for host in hosts}
     nodes = [
         drift.HostDrift(host, group, _inventory.raw(hostvars[host], drift.RESULT)) for host, group in groups.items()
     ]

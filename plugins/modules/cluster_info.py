@@ -160,6 +160,14 @@ parents:
   type: list
   elements: dict
   sample: [{name: zerocopy-rdma-driver, namespace: kube-system}]
+others:
+  description:
+    - Other sets of this collection in the namespaces of O(sets), with C(name) and C(namespace). Without the right to
+      list the Secrets of these namespaces, there are none.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{name: zerocopy-rdma-h100-driver, namespace: kube-system}]
 extended_resources:
   description: Names of the extended resources in the status of each node.
   returned: success

@@ -297,8 +297,9 @@ modules:
 links:
   description:
     - The links, each with its C(name), C(netdev) and C(mac) (V(null) if unknown), C(type), C(connections) (names of
-      its profiles) and C(state). That is V(up), V(no_carrier) (the link comes up when a cable is plugged in),
-      V(in_pod), or V(written) (for an image). In check mode, the predicted state.
+      its profiles), C(addresses) (C(netdev), C(address), C(mtu) and the profile's C(uuid) of each) and C(state). That
+      is V(up), V(no_carrier) (the link comes up when a cable is plugged in), V(in_pod), or V(written) (for an image).
+      In check mode, the predicted state.
   returned: for C(links)
   type: list
   elements: dict

@@ -35,7 +35,9 @@ options:
         C(verify.json).
       - V(fleet) is the page of this report with nothing but the facts of the hosts.
       - V(drift) shows how nodes differ from the plan, as the role P(zerocopy.rdma.rdma_drift#role) found. Identical
-        differences are shown once. In diff mode, the text also shows how files differ, once for each kind of change.
+        differences are shown once. In check mode and in diff mode, the text has each address of the links that a run
+        would change. In diff mode, it also shows all differences, once for hosts that differ from each other in their
+        own addresses and MAC addresses only.
       - V(audit) is the result of M(zerocopy.rdma.workload_audit).
       - V(benchmark) reads the logs of pairs of pods. A transfer that did not go over the NICs that the pod was given is
         an error, not a result. It summarises the runs of each template, and compares them with the group's unaligned

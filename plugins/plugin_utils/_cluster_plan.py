@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan, steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import ClusterPlan, Manifest
@@ -21,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import shown
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import requests
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_look, _fleet, _manifest_files, _plan_files
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
@@ -53,7 +55,8 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         plan = cluster_plan.cluster_plan(run_of.hosts, state, run_of.known, options["strategies"], restarted)
         # What is in the way of other strategies is nothing to who wants some objects.
         if answer and not options["sets"]:
-            plan.problems = [*obstacles(run_of, state, answer["networks"]), *plan.problems]
+            other = _other_fleet(run_of, answer["others"])
+            plan.problems = [*other, *obstacles(run_of, state, answer["networks"]), *plan.problems]
     else:
         state = state if answer else ClusterState()
         plan = cluster_plan.removal(run_of.hosts, state, run_of.known, options["strategies"])
@@ -158,6 +161,28 @@ def still_right(run_of: Fleet, directory: str) -> Optional[Dict[str, Any]]:
     found = _plan_files.taken(directory, lambda document: document["asked"] == ALL)
     # Since then, nodes were compared.
     return None if found is None else {**found["result"], "images": _fleet.with_images(run_of)}
+
+
+def _other_fleet(fleet: Fleet, others: Sequence[Mapping[str, str]]) -> List[str]:
+    """What is wrong if the cluster has sets of other hosts: some objects have one name, whoever asks for them."""
+    own = str(fleet.known[plan_variables.SET]["default"])
+    if not _of_pattern(own):
+        return []
+    ends = {each["name"][len(own) :] for each in registry.sets(fleet.hosts, fleet.known)}
+    found = [each for each in others if _of_pattern(each["name"]) and each["name"].endswith(tuple(ends))]
+    if not found:
+        return []
+    hosts = str(fleet.context.get("rdma_hosts") or "all")
+    names = ", ".join(f"{each['namespace']}/{each['name']}" for each in found)
+    right = "run with that value, or run teardown with it first"
+    text = f"but the cluster has sets of objects of another value ({names}): a cluster has one rdma_hosts; {right}"
+    return [f"rdma_hosts is {shown(hosts)}, {text}"]
+
+
+def _of_pattern(name: str) -> bool:
+    """Whether a set has its name from ``rdma_hosts`` (``playbooks/vars/fleet.yml``), and not from the user."""
+    prefix = str(plan_variables.results()[plan_variables.SET]["default"])
+    return name == prefix or name.startswith(f"{prefix}-")
 
 
 def network_problems(fleet: Fleet, networks: Mapping[str, Sequence[str]]) -> List[str]:

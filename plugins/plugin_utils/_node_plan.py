@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_op
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
 
 # What the plan of links depends on. Roles have many more variables, and templates are slow.
@@ -73,7 +73,7 @@ def of_host(variables: HostVariables, state: str = node_options.PRESENT) -> Host
     """What one host shall be, or with ``state`` absent, what it takes to put it back."""
     plan = HostPlan(str(variables["inventory_hostname"]), "ungrouped")
     try:
-        plan = replace(plan, group=plan_variables.group_of(variables))
+        plan = replace(plan, group=_groups.of(variables.get("hostvars"), plan.host, variables))
         return _options(plan, variables, state)
     except AnsibleError as error:
         return replace(plan, problem=str(error))

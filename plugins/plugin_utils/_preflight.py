@@ -14,11 +14,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import preflight
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 
 
 def _host(
-    name: str, variables: Mapping[str, Any], play: Optional[Mapping[str, Any]], facts: bool, prefix: str
+    name: str, hostvars: _inventory.Hostvars, play: Optional[Mapping[str, Any]], facts: bool, prefix: str
 ) -> PrepareHost:
     """``play`` is what a play says of a host of the run, ``None`` of another host."""
 
@@ -26,9 +26,13 @@ def _host(
         ours = variable == "ansible_host" or plan_variables.ours(variable)
         return ours and variable.startswith(prefix)
 
+    variables = hostvars[name]
     host = PrepareHost(name, chosen=play is not None)
     host.variables, host.broken = _inventory.of_host(variables, play or {}, matters)
-    host.group = plan_variables.group_of({**host.variables, "group_names": variables.get("group_names")})
+    known = {**host.variables, "group_names": variables.get("group_names")}
+    host.group, problem = _groups.found(hostvars, name, known)
+    if problem and host.chosen and matters(problem.variable):
+        host.broken.append(problem)
     if facts and host.chosen:
         host.facts, malformed = _inventory.facts_of(variables)
         if malformed:
@@ -52,5 +56,5 @@ def problems(
     play, options = _inventory.of_play(context, hostvars), _inventory.options(context)
     chosen = dict.fromkeys(hosts, play)
     names = dict.fromkeys([*hosts, *everyone])
-    every = [_host(name, hostvars[name], chosen.get(name), facts, prefix) for name in names]
+    every = [_host(name, hostvars, chosen.get(name), facts, prefix) for name in names]
     return preflight.problems(every, options)

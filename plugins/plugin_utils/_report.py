@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
@@ -37,6 +38,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _benchmark,
     _files,
+    _groups,
     _inventory,
     _run,
     _verify,
@@ -51,6 +53,14 @@ _AUDIT = ("advice", "cluster", "kubernetes", "others", "unseen", "workloads")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
+@dataclass(frozen=True)
+class Mode:
+    """Check mode and diff mode of a task."""
+
+    check: bool
+    diff: bool
+
+
 def now(form: str = _TIME) -> str:
     return datetime.now(timezone.utc).strftime(form)
 
@@ -59,11 +69,12 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=4, sort_keys=True, separators=(",", ": "))
 
 
-def _host(own: Map, rails: Mapping[int, str]) -> DocumentHost:
+def _host(hostvars: Map, host: str, rails: Mapping[int, str]) -> DocumentHost:
     # A host whose facts cannot be used has none; the host ring tells why.
+    own = hostvars[host]
     facts, _malformed = _inventory.facts_of(own)
     numbers = {port: rail for rail, port in rails.items()}
-    return DocumentHost(variables.group_of(own), variables.sent(own) if facts else {}, numbers)
+    return DocumentHost(_groups.of(hostvars, host, own), variables.sent(own) if facts else {}, numbers)
 
 
 def document(
@@ -78,7 +89,7 @@ def document(
     hostvars = context["hostvars"]
     measured = any(ring.bandwidth for ring in rings)
     rails = {node.host: node.rails for node in _verify_inventory.nodes(context, hosts, hostvars)} if measured else {}
-    known = {host: _host(hostvars[host], rails.get(host, {})) for host in hosts}
+    known = {host: _host(hostvars, host, rails.get(host, {})) for host in hosts}
     whole = VerifyDocument(
         created,
         _run.collection_version(),
@@ -104,7 +115,7 @@ def _hosts(context: Map, options: Map) -> List[str]:
     return [str(host) for host in options["hosts"] or context["ansible_play_hosts_all"]]
 
 
-def verify(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
+def verify(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     run, directory = options["run"], _files.path(options["directory"])
     plain_path = f"{directory}/verify.json"
     rings = _verify_run.results(run, list(_verify.RINGS))
@@ -121,25 +132,23 @@ def verify(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
     return {"files": files, "text": summary(shown), "failure": failure(shown, directory)}
 
 
-def fleet(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
+def fleet(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     whole = document(context, _hosts(context, options), now())
     return {"files": {_files.path(options["html"]): html(read(documents.plain(whole)))}}
 
 
-def drift(context: Map, options: Map, diff: bool) -> Dict[str, Any]:
+def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     hostvars = context["hostvars"]
     answers = [
-        report_drift.HostDrift(
-            host, variables.group_of(hostvars[host]), _inventory.raw(hostvars[host], report_drift.RESULT)
-        )
+        report_drift.HostDrift(host, _groups.of(hostvars, host), _inventory.raw(hostvars[host], report_drift.RESULT))
         for host in _hosts(context, options)
     ]
-    view = report_drift.view(answers, diff)
+    view = report_drift.view(answers, mode.check, mode.diff)
     shown = {name: value for name, value in view.items() if name != "text"}
     return {**view, "files": {_files.path(options["json"]): f"{_json(shown)}\n"} if options["json"] else {}}
 
 
-def audit(_context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
+def audit(_context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     found = plain(options["found"])
     files: Dict[str, str] = {}
     if options["json"]:
@@ -151,7 +160,7 @@ def audit(_context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
     return {"files": files}
 
 
-def benchmark(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
+def benchmark(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     directory = _files.path(options["directory"])
     found = _benchmark.document(context, options, now())
     whole = document(context, _hosts(context, options), found.created, benchmark=found)
@@ -169,7 +178,7 @@ def benchmark(context: Map, options: Map, _diff: bool) -> Dict[str, Any]:
 
 # Those that are written in check mode as well, and not counted as a change, because nothing else is changed.
 _ALWAYS = ("drift", "audit")
-KINDS: Dict[str, Callable[[Map, Map, bool], Dict[str, Any]]] = {
+KINDS: Dict[str, Callable[[Map, Map, Mode], Dict[str, Any]]] = {
     "verify": verify,
     "fleet": fleet,
     "drift": drift,
@@ -181,6 +190,6 @@ KINDS: Dict[str, Callable[[Map, Map, bool], Dict[str, Any]]] = {
 def report(context: Map, options: Map, check: bool, diff: bool) -> Dict[str, Any]:
     """The report of one kind; ``diff`` is whether differences of files are wanted."""
     kind = str(options["kind"])
-    found = KINDS[kind](context, options, diff)
+    found = KINDS[kind](context, options, Mode(check, diff))
     differ = _files.changed(found.pop("files"), check and kind not in _ALWAYS)
     return {**found, "changed": bool(differ) and kind not in _ALWAYS}

@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 
 Plan = TypeVar("Plan")
 Given = TypeVar("Given")
@@ -41,17 +41,20 @@ def _matters(name: str) -> bool:
     return name.startswith(_PREFIXES)
 
 
-def _host(name: str, variables: Mapping[str, Any], play: Mapping[str, Any]) -> InventoryHost:
+def _host(name: str, hostvars: _inventory.Hostvars, play: Mapping[str, Any]) -> InventoryHost:
+    variables = hostvars[name]
     own, broken = _inventory.of_host(variables, play, _matters)
     facts, malformed = _inventory.facts_of(variables)
     whole = facts is not None and {"hcas", "gpus"} <= set(facts.sent)
-    return InventoryHost(name, plan_variables.group_of(variables), own, facts if whole else None, broken, malformed)
+    group, problem = _groups.found(hostvars, name, variables)
+    broken += [problem] if problem else []
+    return InventoryHost(name, group, own, facts if whole else None, broken, malformed)
 
 
 def hosts(context: Mapping[str, Any], names: Sequence[str], hostvars: _inventory.Hostvars) -> List[InventoryHost]:
     """These hosts with their variables and facts. ``context`` is Jinja's."""
     play = _inventory.of_play(context, hostvars)
-    return [_host(name, hostvars[name], play) for name in names]
+    return [_host(name, hostvars, play) for name in names]
 
 
 def of_fleet(found: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, Any]:

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import ju
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _groups,
     _inventory,
     _provisioned,
     _strategy_answers,
@@ -121,7 +122,7 @@ def pods(context: Map, options: Map) -> RingResult:
 def transfers(context: Map, options: Map) -> RingResult:
     hostvars = context["hostvars"]
     nodes = {str((result["item"][1].get("spec") or {}).get("nodeName")) for result in options["logs"]}
-    groups = {node: variables.group_of(hostvars[node]) for node in nodes if node in hostvars}
+    groups = {node: _groups.of(hostvars, node) for node in nodes if node in hostvars}
     return pod_judge.judge_logs(options["logs"], groups)
 
 

@@ -15,14 +15,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import PREFIX
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 
 _HOST = "ansible_host"
 
 
 def _node(
-    host: str, variables: Mapping[str, Any], play: Mapping[str, Any], options: plan_variables.Options
+    host: str, hostvars: _inventory.Hostvars, play: Mapping[str, Any], options: plan_variables.Options
 ) -> HostEvidence:
+    variables = hostvars[host]
     # What playbooks have set is of the whole fleet, and as large as it.
     wanted = {_HOST, *options} - set(plan_variables.of_playbooks())
     own, _broken = _inventory.of_host(variables, play, lambda name: name in wanted)
@@ -33,7 +34,7 @@ def _node(
     first = _inventory.raw(variables, "__rdma_verify_first") or {}
     return HostEvidence(
         host=host,
-        group=plan_variables.group_of({**own, "group_names": variables.get("group_names")}),
+        group=_groups.of(hostvars, host, {**own, "group_names": variables.get("group_names")}),
         facts=facts,
         malformed=malformed,
         sent=(plan_variables.sent(variables) or {}) if facts else {},
@@ -61,4 +62,4 @@ def nodes(context: Mapping[str, Any], hosts: Sequence[str], hostvars: _inventory
     """These hosts with their variables, facts and what tasks have registered. ``context`` is Jinja's."""
     options = plan_variables.options_of()
     play = _inventory.of_play(context, hostvars)
-    return [_node(host, hostvars[host], play, options) for host in hosts]
+    return [_node(host, hostvars, play, options) for host in hosts]

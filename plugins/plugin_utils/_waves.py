@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any, DefaultDict, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import SERIAL_MAX
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 
 
 def sizes(ramp: Any) -> List[waves.Size]:
@@ -25,7 +24,7 @@ def sizes(ramp: Any) -> List[waves.Size]:
 
 def of_hosts(hosts: Sequence[str], hostvars: _inventory.Hostvars, ramp: Any = waves.RAMP) -> List[List[str]]:
     """The waves in which those of the hosts are changed that differ from their plan."""
-    groups = {host: plan_variables.group_of(hostvars[host]) for host in hosts}
+    groups = {host: _groups.of(hostvars, host) for host in hosts}
     at_most = limits(groups, hostvars)
     changing: List[waves.WaveMember] = []
     for host in hosts:

@@ -189,6 +189,17 @@ def test_nodes_get_no_labels_where_the_driver_would_be_refused(cluster_set: Clus
     assert versions(cluster_set) == before
 
 
+def test_a_second_value_of_rdma_hosts_is_refused_by_name(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    playbook = playbook.of("v100-01", "h100-01")
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(**own)
+    before = versions(cluster_set)
+    said = playbook.refused(**own, rdma_hosts="v100")
+    assert "rdma_hosts is 'v100', but the cluster has sets of objects of another value" in said
+    assert "kube-system/zerocopy-rdma-driver" in said
+    assert versions(cluster_set) == before
+
+
 def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: Playbook) -> None:
     playbook = playbook.of("v100-01", "v100-02", "h100-01")
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}

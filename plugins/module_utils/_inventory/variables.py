@@ -29,6 +29,8 @@ Options = Mapping[str, Mapping[str, Any]]
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 PREFIX = "rdma_"
 STRATEGY = "rdma_strategy"
+# The group of a host, if it is in several; what Ansible calls the group of hosts without one.
+GROUP, UNGROUPED = "rdma_group", "ungrouped"
 # Sets of objects in the cluster: how their names begin, and the namespace of the Secrets that are their parents.
 SET, PARENT_NAMESPACE = "rdma_set", "rdma_parent_namespace"
 # How what runs on nodes is rolled out.
@@ -259,11 +261,6 @@ def converted(variables: Mapping[str, Any], known: Options) -> Tuple[Dict[str, A
         except PlanError as error:
             problems.append(error.problem)
     return values, problems
-
-
-def group_of(variables: Mapping[str, Any]) -> str:
-    """The group under which a host and its problems are shown."""
-    return str(variables.get("rdma_group") or (variables.get("group_names") or ["ungrouped"])[0])
 
 
 def strategy_of(variables: Mapping[str, Any]) -> str:

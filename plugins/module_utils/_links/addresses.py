@@ -128,6 +128,14 @@ def number_of_rails(wanted: AddressIntent) -> int:
     return min(wanted.expected or 1, MOST_RAILS)
 
 
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def host_number(host: str, wanted: AddressIntent) -> int:
     """The number that tells a host's addresses from its neighbours'. Raises PlanError."""
     if wanted.host_number is not None:
@@ -135,7 +143,10 @@ def host_number(host: str, wanted: AddressIntent) -> int:
             right = "it must be at least 1: 0 is the network's own address"
             raise PlanError(wrong(HOST_NUMBER, wanted.host_number, right))
         return wanted.host_number
-    match = _TRAILING.fullmatch(host.split(".")[0]) if re.search("[^0-9.]", host) else None
+    if _is_address(host):
+        text = f"is not set, and this host is named by its address, which is not its number: set it, or {ADDRESSES}"
+        raise PlanError(Problem(HOST_NUMBER, text))
+    match = _TRAILING.fullmatch(host.split(".")[0])
     if match is None:
         text = f"is not set, and this host name does not end in a number: set it, or {ADDRESSES}"
         raise PlanError(Problem(HOST_NUMBER, text))

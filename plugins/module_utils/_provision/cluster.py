@@ -18,8 +18,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.disco
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import METADATA_LIST, Client, Query
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import (
+    PART_OF,
+    Parent,
+    is_ours,
+    secrets,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_extended_resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
@@ -119,6 +124,19 @@ def _parents(client: Client, sets: Sequence[Parent]) -> List[Dict[str, str]]:
     return [{"name": parent.name, "namespace": parent.namespace} for parent, live in zip(sets, found) if live]
 
 
+def _others(client: Client, sets: Sequence[Parent]) -> List[Dict[str, str]]:
+    """Further sets of this tool in the namespaces of these, as far as this user may list Secrets."""
+    found: List[Dict[str, str]] = []
+    known = {(parent.namespace, parent.name) for parent in sets}
+    for namespace in dict.fromkeys(parent.namespace for parent in sets):
+        path, query = secrets(namespace)
+        for item in client.items_if_allowed(path, query, METADATA_LIST) or []:
+            name = metadata(item)["name"]
+            if is_ours(item) and (namespace, name) not in known:
+                found.append({"name": name, "namespace": namespace})
+    return found
+
+
 def _extended_resources(node: Object) -> List[str]:
     status = node.get("status") or {}
     every = dict.fromkeys(name for part in ("capacity", "allocatable") for name in status.get(part) or {})
@@ -171,6 +189,7 @@ def info(
         "objects": _objects(client, api, objects),
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
         "parents": _parents(client, sets),
+        "others": _others(client, sets),
         "extended_resources": {metadata(node)["name"]: _extended_resources(node) for node in nodes},
         "allocatable": {metadata(node)["name"]: _allocatable(node) for node in nodes},
         "counted": [

@@ -246,6 +246,7 @@ ANSWER: dict[str, Any] = {
     "objects": [],
     "nodes": {"n1": {}},
     "parents": [],
+    "others": [],
     "extended_resources": {},
     "allocatable": {},
     "counted": [],
@@ -281,6 +282,25 @@ def test_a_plan_and_what_becomes_of_it(facts_of: Facts) -> None:
     assert found["unserved"] == {"n2": [no_node("n2")]}
     failed = acted(apply_action, Modules({"failed": True, "msg": "no"}), task_vars(n1=own), plan=plan["directory"])
     assert (failed["failed"], "unserved" in failed) == (True, False)
+
+
+def test_a_cluster_has_one_value_of_rdma_hosts(facts_of: Facts) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+
+    def problems(others: list[str], **play: str) -> list[str]:
+        found = [{"name": name, "namespace": "kube-system"} for name in others]
+        plan = acted(plan_action, Modules({**ANSWER, "others": found}), task_vars(False, play, n1=own))
+        return [str(problem) for problem in plan["problems"]]
+
+    (said,) = problems(["zerocopy-rdma-driver"], rdma_hosts="v100", rdma_set="zerocopy-rdma-v100")
+    assert said.startswith("rdma_hosts is 'v100', but the cluster has sets of objects of another value")
+    assert "(kube-system/zerocopy-rdma-driver)" in said
+    (said,) = problems(["zerocopy-rdma-h100-claims", "zerocopy-rdma-h100-driver"])
+    assert said.startswith("rdma_hosts is 'all', but the cluster has sets of objects of another value")
+    assert "(kube-system/zerocopy-rdma-h100-claims, kube-system/zerocopy-rdma-h100-driver)" in said
+    # Sets that users make with the module, or under a prefix of their own.
+    assert problems(["settings", "zerocopy-rdma-notes", "mine-driver"]) == []
+    assert problems(["zerocopy-rdma-driver"], rdma_set="mine") == []
 
 
 def test_without_a_cluster_manifests_are_written(facts_of: Facts, tmp_path: Path) -> None:

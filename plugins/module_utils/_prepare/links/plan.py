@@ -327,6 +327,11 @@ def _report(link: Link, target: Target, group: Sequence[Profile], live: bool) ->
         "type": target.kind,
         "state": state,
         "connections": [profile.id for profile in group],
+        "addresses": [
+            {"netdev": profile.netdev, "address": address, "mtu": profile.mtu, "uuid": profile.uuid}
+            for profile in group
+            for address in profile.addresses or (None,)
+        ],
     }
 
 

@@ -8,13 +8,12 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from typing import Counter as Counts
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import preview
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
@@ -42,9 +41,6 @@ _NOUNS = {
 }
 # What is done with a service, by what it then is.
 _VERBS = {"reloaded": "reload", "started": "start", "stopped": "stop"}
-_CONTEXT = 1
-# In what the same file of two ports or nodes differs: indexes, addresses, UUIDs.
-_NUMBERS = re.compile(r"\b[0-9A-Fa-f]+\b|[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -165,38 +161,28 @@ def _notes(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
     return found
 
 
-def _parts(diff: Sequence[Map], shown: Dict[Tuple[str, ...], str]) -> Iterator[str]:
-    """Each file's difference, once where files differ in numbers and addresses only; ``shown`` is what was there."""
-    for part in diff:
-        before, after = part["before"].splitlines(), part["after"].splitlines()
-        name, headers = part["after_header"], (part["before_header"], part["after_header"])
-        lines = list(difflib.unified_diff(before, after, *headers, n=_CONTEXT, lineterm=""))
-        shape = tuple(_NUMBERS.sub("#", line) for line in lines[2:])
-        if shape in shown:
-            yield f"{name}: as {shown[shape]}"
-        else:
-            shown[shape] = name
-            yield from lines
+def _preview(answers: Sequence[HostDrift], diff: bool) -> Iterator[str]:
+    """What a run would write: each address of the links that change, and with ``diff`` each difference."""
+    changing = [answer for answer in answers if answer.concerns.get("links", {}).get("changed")]
+    rows = [row for answer in changing for row in preview.rows(answer.host, answer.group, _links(answer))]
+    if rows:
+        yield from ("", "Addresses:", *(f"  {line}" for line in preview.table(rows)))
+    for name in CONCERNS if diff else ():
+        of_hosts = {
+            answer.host: preview.Differences(answer.concerns[name].get("diff") or [], _links(answer))
+            for answer in answers
+            if answer.concerns.get(name, {}).get("changed")
+        }
+        yield from preview.differences(name, of_hosts)
 
 
-def _diffs(answers: Sequence[HostDrift]) -> Iterator[str]:
-    """The differences of each concern once for all hosts on which the same is to be changed."""
-    found: Dict[Tuple[Any, ...], List[HostDrift]] = {}
-    for answer in answers:
-        for name, concern in answer.concerns.items():
-            if concern["changed"]:
-                changes = tuple((change["kind"], change["name"]) for change in concern["changes"])
-                found.setdefault((name, described(concern), changes), []).append(answer)
-    shown: Dict[Tuple[str, ...], str] = {}
-    for (name, *_rest), alike in found.items():
-        first = alike[0]
-        also = f", and in the same way on {len(alike) - 1} more" if len(alike) > 1 else ""
-        yield ""
-        yield f"{name} of {first.host}{also}:"
-        yield from (f"  {line}" for line in _parts(first.concerns[name].get("diff") or [], shown))
+def _links(answer: HostDrift) -> Sequence[Map]:
+    return answer.concerns.get("links", {}).get("links") or []
 
 
-def _text(answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Sequence[str], diff: bool) -> str:
+def _text(
+    answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Sequence[str], shown: Sequence[str]
+) -> str:
     differing = sum(len(kind.hosts) for kind in found)
     lines = [
         f"{differing} of {counted(len(answers), 'node')} {'differs' if differing == 1 else 'differ'} from the plan."
@@ -213,15 +199,18 @@ def _text(answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Seq
         lines += ["", "Warnings:", *(f"  {fold(hosts)}: {text}" for text, hosts in notes.items())]
     if silent:
         lines += ["", f"No answer: {fold(silent)}"]
-    return "\n".join([*lines, *(_diffs(answers) if diff else ())]) + "\n"
+    return "\n".join([*lines, *shown]) + "\n"
 
 
-def view(answers: Sequence[HostDrift], diff: bool = False) -> Dict[str, Any]:
-    """The overview of all hosts: ``text``, and for JSON ``kinds``, ``hosts``, ``differ``, ``errors``, ``silent``."""
+def view(answers: Sequence[HostDrift], check: bool = False, diff: bool = False) -> Dict[str, Any]:
+    """The overview of all hosts: ``text``, and for JSON ``kinds``, ``hosts``, ``differ``, ``errors``, ``silent``.
+
+    With ``check`` or ``diff``, the text is a preview.
+    """
     found = kinds(answers)
     silent = [answer.host for answer in answers if answer.result is None]
     return {
-        "text": _text(answers, found, silent, diff),
+        "text": _text(answers, found, silent, list(_preview(answers, diff)) if check or diff else ()),
         "differ": [answer.host for answer in answers if answer.differs],
         "silent": silent,
         "errors": [f"{fold(hosts)}: {text}" for text, hosts in blocking(answers).items()],

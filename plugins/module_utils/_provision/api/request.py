@@ -80,10 +80,10 @@ class Client:
         """Read an object or a list. Raises ApiError, ClusterError."""
         return self._request("GET", path, query, {"Accept": accept}).body
 
-    def items_if_allowed(self, path: str, query: Optional[Query] = None) -> Optional[List[Object]]:
+    def items_if_allowed(self, path: str, query: Optional[Query] = None, accept: str = JSON) -> Optional[List[Object]]:
         """The items of a list, ``None`` where this user may not read it. Raises ApiError, ClusterError."""
         try:
-            return self.get(path, query).get("items") or []
+            return self.get(path, query, accept).get("items") or []
         except ApiError as error:
             if error.status == HTTPStatus.FORBIDDEN:
                 return None

@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
-from typing import FrozenSet, Iterable, Mapping, Optional
+from typing import Dict, FrozenSet, Iterable, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
@@ -130,6 +130,17 @@ class Parent:
                 f"{called} is the ApplySet of {owner or 'an unnamed tool'}, not of {TOOL}. To hand the set over: "
                 f"kubectl annotate --overwrite -n {self.namespace} secret {self.name} {_TOOLING}={TOOL}/{VERSION}"
             )
+
+
+def secrets(namespace: str) -> Tuple[str, Dict[str, str]]:
+    """Where all Secrets of a namespace are listed that are parents of any tool: path and query."""
+    return f"/api/v1/namespaces/{namespace}/secrets", {"labelSelector": _ID}
+
+
+def is_ours(secret: Object) -> bool:
+    """Whether a parent is one of this tool."""
+    tooling = (metadata(secret).get("annotations") or {}).get(_TOOLING, "")
+    return str(tooling).rpartition("/")[0] == TOOL
 
 
 def _group_kind(text: str) -> GroupKind:

@@ -244,7 +244,14 @@ def test_what_the_cluster_has_of_ours() -> None:
     query = urlencode({"labelSelector": f"{PART_OF} in ({driver.id},{claims.id})"})
     client._answers[f"/apis/apps/v1/daemonsets?{query}"] = {"items": []}
     client._answers[claims.path] = {"metadata": {}}
+    ours, theirs = ({"applyset.kubernetes.io/tooling": f"{tool}/v1"} for tool in ("zerocopy.rdma", "kubectl"))
+    secrets = {"zerocopy-rdma-driver": ours, "zerocopy-rdma-h100-driver": ours, "of-kubectl": theirs}
+    items = [{"metadata": {"name": name, "annotations": tooling}} for name, tooling in secrets.items()]
+    labelled = urlencode({"labelSelector": "applyset.kubernetes.io/id"})
+    client._answers[f"/api/v1/namespaces/kube-system/secrets?{labelled}"] = {"items": items}
+    # In the namespace rdma, this user may not list Secrets.
     found = cluster.info(client, False, [driver, claims])
+    assert found["others"] == [{"name": "zerocopy-rdma-h100-driver", "namespace": "kube-system"}]
     assert found["parents"] == [{"name": "zerocopy-rdma-claims", "namespace": "rdma"}]
     assert found["extended_resources"] == {"n1": ["rdma/hca", "rdma/gone"], "n2": []}
     assert found["counted"] == ["n2"]

@@ -28,7 +28,17 @@ def profiles(host: int, rails: int = 8) -> dict[str, Any]:
         }
         for rail, path in enumerate(paths)
     ]
-    return concern(*(("file", path, "absent", "present") for path in paths), diff=diff)
+    links = [
+        {
+            "name": f"rdma-rail{rail}",
+            "mac": f"b8:59:9f:{host:02x}:4f:{rail:02x}",
+            "addresses": [
+                {"netdev": f"ib{rail}", "address": f"10.{rail}.0.{host}/24", "mtu": 9000, "uuid": f"{host:08}-{rail}"}
+            ],
+        }
+        for rail in range(rails)
+    ]
+    return concern(*(("file", path, "absent", "present") for path in paths), diff=diff, links=links)
 
 
 def answer(**concerns: Any) -> dict[str, Any]:
@@ -86,20 +96,33 @@ def test_equal_changes_are_told_once() -> None:
     assert json.loads(json.dumps(view["hosts"]))["v100-1"]["differs"] is False
 
 
-def test_a_diff_is_shown_once_for_each_kind_of_change() -> None:
+def test_a_diff_is_shown_once_for_hosts_that_differ_in_their_own_addresses_only() -> None:
     hosts = fleet()
-    hosts["h100-12"]["rdma_drift_result"] = answer(links=profiles(12, rails=1))
     text = report("drift", hosts, diff=True)["text"]
-    # The other profiles have other addresses only.
-    assert text.count("+address1=") == 1
-    assert "links of h100-01, and in the same way on 10 more:" in text
-    assert "rdma-rail7.nmconnection: as /etc/NetworkManager/system-connections/rdma-rail0.nmconnection" in text
-    assert "links of h100-12:" in text
-    assert "+address1=" not in report("drift", hosts)["text"]
-    # More than an address is another difference.
+    assert text.count("+address1=") == 8
+    mine = ", each with its own addresses and MAC addresses (shown: h100-01):"
+    assert f"links of h100-[01-12]{mine}" in text.splitlines()
+    assert "kernel of" not in text, "there is nothing to show"
+    # More than an address is another difference, of one file on one host.
     hosts["h100-12"]["rdma_drift_result"]["concerns"]["links"]["diff"][0]["after"] += "never-default=true\n"
     text = report("drift", hosts, diff=True)["text"]
-    assert (text.count("+address1="), text.count("+never-default=true")) == (2, 1)
+    assert (text.count("+address1="), text.count("+never-default=true")) == (9, 1)
+    assert f"links of h100-[01-11]{mine}" in text.splitlines()
+    assert "links of h100-12:" in text.splitlines()
+
+
+def test_a_preview_has_every_address() -> None:
+    hosts = fleet()
+    assert "10.7.0.12" not in report("drift", hosts)["text"]
+    text = report("drift", hosts, check=True)["text"]
+    lines = [line.split() for line in text.splitlines()]
+    assert ["HOST", "GROUP", "NETDEV", "RAIL", "ADDRESS", "MTU"] in lines
+    for host in range(1, 13):
+        for rail in range(8):
+            assert [f"h100-{host:02}", "h100", f"ib{rail}", str(rail), f"10.{rail}.0.{host}/24", "9000"] in lines
+    # Counts come first, differences of files only with --diff.
+    assert lines[0][:4] == ["12", "of", "14", "nodes"]
+    assert "+address1=" not in text
 
 
 def test_one_that_differs_in_another_way_is_told_apart() -> None:
