@@ -84,9 +84,9 @@ def _shape(part: Map, own: Mapping[str, str]) -> Tuple[str, ...]:
 
 def _lines(part: Map) -> List[str]:
     """Of one file, or of what is live."""
-    sides = [part[side].splitlines() for side in ("before", "after")]
+    before, after = part["before"].splitlines(), part["after"].splitlines()
     headers = (part["before_header"], part["after_header"])
-    found = list(difflib.unified_diff(*sides, *headers, n=_CONTEXT, lineterm=""))
+    found = list(difflib.unified_diff(before, after, *headers, n=_CONTEXT, lineterm=""))
     return found or [f"{headers[1]}: differs only in what is not shown here, such as credentials or line ends"]
 
 
