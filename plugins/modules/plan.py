@@ -35,6 +35,7 @@ options:
       - V(variables) is only what is wrong with the variables of the hosts of the play, by themselves and beside those
         of the whole inventory. It needs no facts.
       - V(strategies) is only RV(strategies), which takes variables alone.
+      - V(api) fails if the API server cannot be used, or lacks an API that a strategy needs. It needs no facts.
       - V(node) has what the nodes themselves shall be, for the hosts of the batch (C(serial), by default the play) that
         have not failed, and finds what their facts do not allow.
       - V(waves) is the order in which nodes that differ are changed, after M(zerocopy.rdma.node) has compared them.
@@ -42,7 +43,7 @@ options:
         (C(rdma_strategy)), also those that no group has any more.
     type: list
     elements: str
-    choices: [variables, strategies, node, waves, cluster]
+    choices: [variables, strategies, api, node, waves, cluster]
     required: true
   state:
     description:

@@ -38,6 +38,12 @@ def everything(question: Mapping[str, Any], ask: Ask) -> Dict[str, Any]:
     return answer
 
 
+def reach(fleet: Fleet, ask: Ask) -> None:
+    """Raises ValueError if the API server cannot be used, or lacks an API that a strategy needs."""
+    if fleet.with_cluster:
+        everything({"resource_api": fleet.resource_api}, ask)
+
+
 def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:
     """What DRA drivers publish, where a strategy needs it. Raises ValueError without an answer."""
     if not fleet.with_cluster or not fleet.resource_api:

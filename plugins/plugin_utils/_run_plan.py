@@ -16,6 +16,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.waves import RAMP
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import RunPlan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cluster_look,
     _cluster_plan,
     _fleet,
     _node_plan,
@@ -70,6 +71,10 @@ def _waves_of(making: Making) -> None:
     making.result["waves"] = _waves.of_hosts(making.run.hosts, task["hostvars"], making.options["ramp"])
 
 
+def _api(making: Making) -> None:
+    _cluster_look.reach(_fleet.fleet(making.run.task), making.ask)
+
+
 def _node(making: Making) -> None:
     if making.options["state"] == _PRESENT:
         making.problems += making.preflight(True)
@@ -97,6 +102,7 @@ def _cluster(making: Making) -> None:
 PARTS: Dict[str, Callable[[Making], None]] = {
     "variables": _variables,
     "strategies": _strategies,
+    "api": _api,
     "node": _node,
     "waves": _waves_of,
     "cluster": _cluster,

@@ -107,6 +107,17 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
     assert requests == []
 
 
+def test_site_asks_the_cluster_before_it_reads_nodes(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    own: Dict[str, Any] = {"name": "site.yml", "rdma_claims_namespaces": [cluster_set.namespace]}
+    fleet = playbook.of("h100-01", "h100-02")
+    tasks = list(fleet("--check", **own))
+    asked = "Ask the API server whether it can be used"
+    assert tasks.index(asked) < tasks.index("Gather RDMA facts") < tasks.index("Plan")
+    said = fleet.refused(rdma_context="elsewhere", **own)
+    assert said.startswith("Nothing was changed. "), said
+    assert "rdma_context" in said
+
+
 def trainer(cluster_set: ClusterSet, template: str) -> None:
     """Make a pod of this name that claims by the template."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trainer", "namespace": cluster_set.namespace}}

@@ -63,7 +63,7 @@ def test_only_nodes_that_differ() -> None:
 
 def test_a_run_plans_its_waves_once() -> None:
     # Ansible works out hosts, serial and variables of a play again for every wave.
-    playbook = Path(__file__).resolve().parents[3] / "playbooks" / "prepare.yml"
+    playbook = Path(__file__).resolve().parents[3] / "playbooks" / "prepare_nodes.yml"
     tasks = []
     for play in yaml.safe_load(playbook.read_text("utf-8")):
         tasks += [task for task in play.get("tasks", []) if "zerocopy.rdma.plan" in task]

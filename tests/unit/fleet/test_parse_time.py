@@ -144,6 +144,7 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
     names = [str(task.get("name")) for task in tasks]
     checks = [
         "Fail on invalid configuration",
+        "Ask the API server whether it can be used",
         "Fail on what facts or the cluster do not allow",
         "Fail if pods hold devices that their node would lose",
     ]
@@ -157,8 +158,15 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
         if CHANGE & set(task) and not task.get("check_mode") and not compares[index]
     ]
     assert places[-1] < changes[0]
-    # Facts and the cluster are looked at once, and planned once.
+    # An API server that cannot be used is found before nodes are read. Nodes and the cluster are planned once.
     assert names.count("Check the variables") == 1
     asking = [task["zerocopy.rdma.plan"] for task in tasks[: changes[0]] if "zerocopy.rdma.plan" in task]
     whole = "{{ ['node', 'cluster'] if __whole else ['node'] }}"
-    assert [each["parts"] for each in asking] == [["variables"], whole, ["waves"]]
+    assert [each["parts"] for each in asking] == [["variables"], ["api"], whole, ["waves"]]
+
+
+@pytest.mark.parametrize("playbook", ["drift", "prepare", "site", "workloads"])
+def test_variables_are_checked_before_nodes_are_read(playbook: str) -> None:
+    names = [str(task.get("name")) for _path, task in tasks_of(CHECKOUT / "playbooks" / f"{playbook}.yml")]
+    first = min(names.index(name) for name in ("Gather", "Gather RDMA facts", "Plan") if name in names)
+    assert names.index("Fail on unknown tags") < names.index("Fail on invalid configuration") < first
