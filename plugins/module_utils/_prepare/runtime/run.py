@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""One run that has to plan: see ``converge``."""
+"""One run that has to plan (see ``converge``), and the decision whether the runtime is restarted."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Restarts a container runtime and verifies that it is back."""
+"""Restarts a container runtime and verifies that it is back. Whether to restart it is decided in ``run``."""
 
 from __future__ import annotations
 

@@ -6,6 +6,6 @@
 
 """The strategy ``shared_device``: every pod that asks gets all HCAs of its node.
 
-In reading order: :mod:`strategy`, :mod:`configurations` (the plan), :mod:`selectors`, :mod:`objects`. It may import
-:mod:`_strategies.device_plugin`, :mod:`_strategies.base` and rooms below the strategies.
+In reading order: :mod:`strategy`, :mod:`configurations` (the plan, with all objects), :mod:`selectors`,
+:mod:`objects`. It may import :mod:`_strategies.device_plugin`, :mod:`_strategies.base` and rooms below the strategies.
 """

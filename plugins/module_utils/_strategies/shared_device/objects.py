@@ -4,8 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""k8s-rdma-shared-dev-plugin and its configurations.
+"""What is particular to k8s-rdma-shared-dev-plugin: parameters, and what one of its configurations says.
 
+Its ConfigMap and DaemonSet are written by ``DevicePlugin.objects`` in :mod:`_strategies.device_plugin.objects`;
+:mod:`configurations` puts all objects of the strategy together.
 What it needs is read from ``deployment/k8s/base`` and ``cmd`` of Mellanox/k8s-rdma-shared-dev-plugin v1.5.3.
 """
 
