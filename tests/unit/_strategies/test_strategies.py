@@ -168,10 +168,14 @@ def test_many_pods_are_not_all_named(facts_of: Facts) -> None:
 
 
 def daemon_set(selector: dict[str, str]) -> dict[str, Any]:
-    return {"spec": {"template": {"spec": {"nodeSelector": selector}}}}
+    name = "-".join(["rdma", *selector.values()])
+    return {
+        "metadata": {"namespace": "kube-system", "name": name},
+        "spec": {"template": {"spec": {"nodeSelector": selector}}},
+    }
 
 
-DAEMON_SETS = [daemon_set({GROUP: "h100"}), daemon_set({GROUP: "v100"}), {"spec": {"template": {"spec": {}}}}]
+DAEMON_SETS = [daemon_set({GROUP: "h100"}), daemon_set({GROUP: "v100"}), daemon_set({})]
 
 
 @pytest.mark.parametrize(
