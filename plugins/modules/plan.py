@@ -69,7 +69,8 @@ options:
   plan:
     description:
       - Directory of an earlier plan of this run. If it has a part for the cluster, nobody has used it, and no node was
-        changed since then, the cluster is not asked again, and that part is returned.
+        changed since then, the cluster is not asked again, and that part is returned, except with O(wait). Otherwise,
+        RV(changes) has what is planned otherwise.
     type: str
     default: ''
   strategies:
@@ -151,6 +152,12 @@ problems:
   returned: success
   type: list
   elements: str
+changes:
+  description: What O(parts=cluster) plans otherwise than the earlier plan O(plan), one line for each kind of change.
+  returned: O(parts) has V(cluster)
+  type: list
+  elements: str
+  sample: ["ResourceClaimTemplate default/h100-1gpu-1nic: not planned before"]
 postponed:
   description: Problems of variables that O(role) does not use.
   returned: O(parts) has V(variables)

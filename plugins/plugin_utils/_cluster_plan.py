@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import cluster_plan, steps
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import changes, cluster_plan, steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import ClusterPlan, Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
@@ -161,6 +161,16 @@ def still_right(run_of: Fleet, directory: str) -> Optional[Dict[str, Any]]:
     found = _plan_files.taken(directory, lambda document: document["asked"] == ALL)
     # Since then, nodes were compared.
     return None if found is None else {**found["result"], "images": _fleet.with_images(run_of)}
+
+
+def changes_since(directory: str, document: Mapping[str, Any]) -> List[str]:
+    """What a plan of this run wants otherwise than the earlier one in ``directory``, as far as that knew."""
+    earlier = _plan_files.cluster_plan_if_any(directory)
+    if earlier is None or earlier["asked"] != ALL:
+        return []
+    parts = [steps.DRIVER] if earlier["late"] else [steps.DRIVER, steps.CLAIMS]
+    later = [step for step in document["steps"] if step["part"] in parts]
+    return changes.changes(steps.read(earlier["steps"]), steps.read(plain(later)))
 
 
 def _other_fleet(fleet: Fleet, others: Sequence[Mapping[str, str]]) -> List[str]:

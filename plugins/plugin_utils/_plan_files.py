@@ -73,12 +73,14 @@ def cluster_plan(directory: str) -> Dict[str, Any]:
     return found
 
 
+def cluster_plan_if_any(directory: str) -> Optional[Dict[str, Any]]:
+    return cluster_plan(directory) if os.path.isfile(os.path.join(directory, _CLUSTER)) else None
+
+
 def taken(directory: str, usable: Callable[[Mapping[str, Any]], bool]) -> Optional[Dict[str, Any]]:
     """The cluster's part for the first who asks for it, if it is ``usable``; afterwards the cluster may be another."""
-    if not os.path.isfile(os.path.join(directory, _CLUSTER)) or os.path.exists(os.path.join(directory, _TAKEN)):
-        return None
-    found = cluster_plan(directory)
-    if not usable(found):
+    found = None if os.path.exists(os.path.join(directory, _TAKEN)) else cluster_plan_if_any(directory)
+    if found is None or not usable(found):
         return None
     write_file(os.path.join(directory, _TAKEN), True)
     return found

@@ -84,17 +84,18 @@ def _node(making: Making) -> None:
 
 
 def _cluster(making: Making) -> None:
-    fleet = _fleet.fleet(making.run.task, making.options["hosts"])
-    if making.options["plan"]:
-        earlier = _cluster_plan.still_right(fleet, making.options["plan"])
+    fleet, first = _fleet.fleet(making.run.task, making.options["hosts"]), making.options["plan"]
+    if first and not making.options["wait"]:
+        earlier = _cluster_plan.still_right(fleet, first)
         if earlier is not None:
-            making.directory = making.options["plan"]
+            making.directory = first
             making.problems += earlier.pop("problems")
-            making.result.update(earlier)
+            making.result.update(earlier, changes=[])
             return
     found = _cluster_plan.of_run(fleet, making.options, making.ask)
     making.problems += found.result.pop("problems")
     making.result.update(found.result)
+    making.result["changes"] = _cluster_plan.changes_since(first, found.document)
     making.plan.cluster = found.document
 
 

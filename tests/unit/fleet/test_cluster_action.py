@@ -370,3 +370,23 @@ def test_a_plan_made_before_the_nodes_is_used_where_none_was_changed(
     before = acted(plan_action, modules, task_vars(n1=own), ask="nothing")
     assert len(modules.called) == 4
     assert after(links=False)["directory"] != before["directory"]
+
+
+def test_a_plan_made_again_says_what_it_wants_otherwise(facts_of: Facts) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+    changed = {"rdma_drift_result": {"differs": True, "concerns": {"links": {"changed": True, "error": None}}}}
+    modules = Modules(ANSWER)
+    before = acted(plan_action, modules, task_vars(n1=own, n2={**own, "rdma_strategy": "none"}))
+    assert before["changes"] == []
+
+    def again(**hosts: dict[str, Any]) -> list[str]:
+        found: list[str] = acted(plan_action, modules, task_vars(**hosts), plan=before["directory"])["changes"]
+        return found
+
+    assert again(n1={**own, **changed}, n2={**own, "rdma_strategy": "none"}) == []
+    assert again(n1={**own, **changed}, n2=own) == ["zerocopy.rdma/shared-device of n2: not planned before"]
+    # Where the claims are planned after the drivers, the cluster is asked though no node was changed.
+    asked = len(modules.called)
+    waited = acted(plan_action, modules, task_vars(n1=own, n2=own), plan=before["directory"], wait=True)
+    assert (len(modules.called), waited["directory"] != before["directory"]) == (asked + 1, True)
+    assert waited["changes"] == ["zerocopy.rdma/shared-device of n2: not planned before"]
