@@ -60,8 +60,8 @@ def test_imports_are_followed() -> None:
     assert "roles/rdma_driver/tasks/chart.yml" not in files
 
 
-# These are imported after others.
-@pytest.mark.parametrize("name", sorted({*NAMES} - {"images", "provision_result"}))
+# These use none before others that do.
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"matched_hosts", "provision_result"}))
 def test_filters_are_loaded_before_workers_are_forked(name: str) -> None:
     """Ansible itself evaluates a pattern of hosts; a worker would load them for its one task and host."""
     found = [task for _path, task in tasks_of(CHECKOUT / "playbooks" / f"{name}.yml")]
@@ -122,7 +122,7 @@ def test_the_gpu_driver_is_checked_before_anything_is_removed() -> None:
     assert check["ansible.builtin.include_role"]["tasks_from"] == "chart_helm"
     (tried,) = [task for task in tasks if "zerocopy.rdma.cluster_apply" in task]
     assert tried["check_mode"] is True
-    plays = yaml.safe_load((CHECKOUT / "playbooks" / "teardown.yml").read_text("utf-8"))
+    _hosts, *plays = yaml.safe_load((CHECKOUT / "playbooks" / "teardown.yml").read_text("utf-8"))
     entries = [
         [role_of(task).get("tasks_from", "main") for task in play["tasks"] if provisions(task)] for play in plays
     ]
@@ -165,7 +165,7 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
     assert [each["parts"] for each in asking] == [["variables"], ["api"], whole, ["waves"]]
 
 
-@pytest.mark.parametrize("playbook", ["drift", "prepare", "site", "workloads"])
+@pytest.mark.parametrize("playbook", ["drift", "prepare", "provision", "site", "workloads"])
 def test_variables_are_checked_before_nodes_are_read(playbook: str) -> None:
     names = [str(task.get("name")) for _path, task in tasks_of(CHECKOUT / "playbooks" / f"{playbook}.yml")]
     first = min(names.index(name) for name in ("Gather", "Gather RDMA facts", "Plan") if name in names)

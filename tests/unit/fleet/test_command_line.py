@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""``--skip-tags`` with a part is refused: it would leave out what all parts need, and the run would succeed."""
+"""A command line with which Ansible itself would do nothing, or less than asked, and report success, is refused."""
 
 from __future__ import annotations
 
@@ -29,3 +29,19 @@ def test_a_part_cannot_be_left_out(playbook: str, skipped: str, others: str, tmp
     left = ",".join(sorted(skipped.split(","), key=["host", "cluster", "pod", "links", "runtime"].index))
     assert f"--skip-tags {left} would also skip tasks that the other parts need." in said
     assert f"Use --tags instead, with the parts that you want, out of {others}." in said
+
+
+@pytest.mark.parametrize("playbook", ["provision", "site", "teardown"])
+def test_a_tag_that_no_task_has_is_refused(playbook: str, tmp_path: Path) -> None:
+    """Ansible itself would do nothing and report success."""
+    arguments = ["-i", "n1,", "--tags", "claim", str(PLAYBOOKS / f"{playbook}.yml")]
+    done = played(tmp_path, *arguments, "-e", "ansible_connection=local", "-e", "rdma_cluster=none")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "No task has the tag claim. Known tags:" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("playbook", ["site", "teardown"])
+def test_hosts_that_the_inventory_lacks_are_refused(playbook: str, tmp_path: Path) -> None:
+    done = played(tmp_path, "-i", "n1,", "-e", "rdma_hosts=h100", str(PLAYBOOKS / f"{playbook}.yml"))
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "rdma_hosts is 'h100', which matches no host of the inventory." in " ".join(done.stdout.split())
