@@ -5,6 +5,8 @@
 # Which NICs a pod was given is known in the pod only. Variables that are set already are left as they are.
 # Refuses to start if RDMA would not be used, because these libraries would use TCP then and not say so; also where
 # variables that are set already make them do so.
+# Runs in pods of rdma_workloads (as a ConfigMap, see plugins/module_utils/_workloads/pod.py) and of rdma_benchmark (copied
+# into their command, see its vars/main.yml). The strategy inject does not use it.
 # POSIX shell; needs /proc and /sys, and `sleep` while it waits for a link. Output goes to standard error.
 #
 # ZEROCOPY_RDMA: `required` (default), `optional` (a problem is a warning, nothing is set), or `off`.
