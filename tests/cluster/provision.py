@@ -108,7 +108,7 @@ class Playbook:
         """
         done = self._run(options, _claiming(groups), variables)
         assert done.returncode != 0, done.stdout
-        played = json.loads(done.stdout)
+        played = _document(done.stdout)
         tasks = [task for play in played["plays"] for task in play["tasks"] if task["task"]["name"] == SERVED]
         said = {host: str(one["msg"]) for task in tasks for host, one in task["hosts"].items() if one.get("failed")}
         assert {host for host, count in played["stats"].items() if count["failures"]} == set(said)
@@ -150,12 +150,14 @@ class Playbook:
             **variables,
         }
         inventories = [*self._inventories(), *([layer / "hosts.yml"] if groups else [])]
+        # Otherwise, objects are only counted.
+        more = [*options, "-v"] if "--diff" in options else options
         command = [
             str(Path(sys.executable).with_name("ansible-playbook")),
             str(CHECKOUT / "playbooks" / name),
         ]
         return subprocess.run(
-            [*command, "--extra-vars", json.dumps(every), *(f"--inventory={one}" for one in inventories), *options],
+            [*command, "--extra-vars", json.dumps(every), *(f"--inventory={one}" for one in inventories), *more],
             cwd=CHECKOUT,
             env=self._environment,
             capture_output=True,
@@ -187,8 +189,14 @@ def _copy(source: Path, target: Path, hosts: Sequence[str]) -> Path:
     return target
 
 
+def _document(text: str) -> Dict[str, Any]:
+    """What the json callback printed; with -v, the configuration file is named above."""
+    found: Dict[str, Any] = json.loads(text[text.index("{\n") :])
+    return found
+
+
 def _tasks(text: str) -> List[Object]:
-    return [task for play in json.loads(text)["plays"] for task in play["tasks"]]
+    return [task for play in _document(text)["plays"] for task in play["tasks"]]
 
 
 def _results(text: str) -> Results:
@@ -202,7 +210,9 @@ def _results(text: str) -> Results:
         found[task["task"]["name"].rpartition(" : ")[2]] = result
         for step in result.get("steps", []):
             found[step["title"]] = {"action": STEP, **step}
-        diffs += result.get("diff", []) if "steps" in result else []
+        if "steps" in result:
+            # Claims are applied and counted apart where they come after the drivers.
+            diffs += [each for each in result.get("diff", []) if "prepared" not in each]
     # First: the last result is that of the last task.
     return {DIFF: {"action": DIFF, "diff": diffs}, **found}
 
