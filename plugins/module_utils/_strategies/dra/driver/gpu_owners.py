@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""GPUs that a DRA driver must not publish: a device plugin allocates them, or the GPU Operator's own DRA driver does."""
+"""GPUs that a DRA driver must not publish: those of a device plugin, and those of the GPU Operator's DRA driver."""
 
 from __future__ import annotations
 
