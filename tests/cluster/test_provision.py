@@ -261,7 +261,8 @@ def test_a_gpu_driver_of_the_gpu_operator_is_found_before_anything_changes(
     definition["metadata"]["name"] = "gpuclusters.nvidia.com"
     definition["spec"].update(group="nvidia.com", scope="Cluster", names=names)
     definition["spec"]["versions"][0]["name"] = "v1alpha1"
-    one = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "gpu-cluster"}, "spec": {}}
+    one = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "gpu-cluster"}}
+    one["spec"] = {"draDriver": {}}
     cluster_set.kubectl("create", "-f", "-", stdin=definition)
     try:
         cluster_set.kubectl("wait", "--for=condition=Established", "crd/gpuclusters.nvidia.com", "--timeout=60s")
