@@ -25,8 +25,12 @@ _IN_TEXT = re.compile(
 )
 # In the path of a JSON Patch.
 _IN_PATH = re.compile(r"/([a-z0-9.-]{1,253}~1[A-Za-z0-9._-]{1,63})")
-_VARIABLE = re.compile(r"(?<![A-Z0-9_])([A-Z][A-Z0-9_]{2,60})[\"']?\s*[:=]\s*[\"']?([\w.:,=^/-]+)")
-_DEVICES = re.compile(r"/dev/infiniband(?![\w-])")
+# With a value as people write it: an HCA, an index, a transport. A script has names of its own there.
+_VARIABLE = re.compile(
+    r"(?<![A-Z0-9_])([A-Z][A-Z0-9_]{2,60})[\"']?\s*[:=]\s*[\"']?"
+    r"([=^]?(?:mlx|ib|roce|bnxt|irdma|efa|erdma|ionic|hns|hfi|qedr|rdma|rxe|siw|[0-9]|rc|dc|ud)[\w.:,/-]*)"
+)
+_DEVICES = re.compile(r"(?:\A|\bpath[\"']?\s{0,9}[:=]\s{0,9}[\"']?)/dev/infiniband(?![\w-])")
 # Values that SOPS has encrypted.
 _ENCRYPTED = "ENC["
 # Their values are names of other things, or text for people.
@@ -119,7 +123,7 @@ def _of_text(value: str, site: Names) -> Iterator[str]:
         return
     if _DEVICES.search(value):
         yield "/dev/infiniband"
-    yield from (name for name in _IN_TEXT.findall(value) if _is_rdma(name, site))
-    pointed = (name.replace("~1", "/") for name in _IN_PATH.findall(value))
+    yield from (name for name in dict.fromkeys(_IN_TEXT.findall(value)) if _is_rdma(name, site))
+    pointed = (name.replace("~1", "/") for name in dict.fromkeys(_IN_PATH.findall(value)))
     yield from (name for name in pointed if is_rdma(name, site))
     yield from _variables(dict(_VARIABLE.findall(value)))

@@ -12,8 +12,10 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import config_map
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import guides, objects, pod
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import ONE, WISH, moved
+from ansible_collections.zerocopy.rdma.tests.unit._workloads.workload_examples import SCRIPT
 
 # ai-dynamo/dynamo, recipes (PR 13596, PR 1314).
 DYNAMO = """
@@ -123,6 +125,10 @@ def test_what_is_not_rewritten_is_listed(text: str, name: str, why: str) -> None
     assert why in reason
 
 
+# The script that our own examples have beside them.
+_OURS = yaml.safe_dump(config_map("default", SCRIPT))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -133,6 +139,7 @@ def test_what_is_not_rewritten_is_listed(text: str, name: str, why: str) -> None
         _of("Sandbox", "{hostNetwork: true, tolerations: [{key: nvidia.com/gpu}]}"),
         _of("Sandbox", "{resources: {limits: {rdma/ib: 0}}}"),
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 'export NCCL_IB_HCA=$hcas; see rdma/ib'}}",
+        _OURS,
         "[1, null, a]",
         "null",
         "text",
