@@ -19,7 +19,7 @@ description:
   - Pods of one image and namespace that had different ports because they shared the host's network get the same port,
     also in their probes, Services and InferencePools. A port whose number appears elsewhere in the pod stays as it is.
   - Rewrites objects of the kinds that M(zerocopy.rdma.workload_audit) knows. Objects that cannot be changed safely stay
-    as they are, and RV(notes) says why.
+    as they are, and RV(notes) says why. So does every other document that asks for RDMA, whatever it is.
   - The annotation C(zerocopy.rdma/before) of a rewritten object stores a JSON Patch that reverts the changes.
     O(state=absent) applies this patch.
   - If a file cannot be written, the message names the files that were changed before. The same call continues from
@@ -43,8 +43,8 @@ options:
     required: true
   directory:
     description:
-      - Directory to which changed files are written, under the same names as below O(paths). By default, files are
-        changed in place.
+      - Directory to which changed files are written, under the same names as below O(paths), or, if two of these are
+        equal, as below the directory that all O(paths) have in common. By default, files are changed in place.
     type: path
   namespace:
     description:

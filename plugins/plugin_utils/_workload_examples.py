@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible.errors import AnsibleActionFail
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
@@ -34,15 +35,15 @@ def _given(manifest: Dict[str, str]) -> examples.GivenManifest:
     return examples.GivenManifest(text=text, **manifest)
 
 
-def _amd(asks: Mapping[str, Sequence[PodRequest]], hostvars: Mapping[str, Mapping[str, Any]]) -> List[str]:
-    """The groups of which every known GPU is one of AMD."""
-    found = []
+def _gpus(
+    asks: Mapping[str, Sequence[PodRequest]], hostvars: Mapping[str, Mapping[str, Any]]
+) -> Dict[str, List[List[Gpu]]]:
+    """By group the GPUs of each of its nodes that is known and has some."""
+    found: Dict[str, List[List[Gpu]]] = {}
     for group, requests in asks.items():
         hosts = {host for request in requests for host in request.hosts if host in hostvars}
         facts = [_inventory.facts_of(hostvars[host])[0] for host in hosts]
-        vendors = {gpu.pci.vendor_id for of_host in facts if of_host for gpu in of_host.gpus}
-        if vendors == {_AMD}:
-            found.append(group)
+        found[group] = [of_host.gpus for of_host in facts if of_host and of_host.gpus]
     return found
 
 
@@ -58,8 +59,13 @@ def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) 
     given = [_given(plain(manifest)) for manifest in options["manifests"]]
     claims = examples.claims_of(objects, names)
     script = str(options["script"])
-    settings = Settings(**chosen)
-    return asdict(examples.workloads(asks, claims, settings, script, options["requests"], given, _amd(asks, hostvars)))
+    # Without a value, a template may be an empty text.
+    chosen["gpus"] = None if chosen.get("gpus") in (None, "") else int(chosen["gpus"])
+    settings, gpus = Settings(**chosen), _gpus(asks, hostvars)
+    amd = [group for group, nodes in gpus.items() if {gpu.pci.vendor_id for own in nodes for gpu in own} == {_AMD}]
+    least = {group: min(map(len, nodes)) for group, nodes in gpus.items() if nodes}
+    found = examples.workloads(asks, claims, settings, script, options["requests"], given, amd, least)
+    return asdict(found)
 
 
 def written(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]], check: bool) -> Dict[str, Any]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any, Dict
@@ -12,6 +13,7 @@ from typing import Any, Dict
 import yaml
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
+    DEFINITION,
     ClusterSet,
     Object,
     actions,
@@ -248,6 +250,30 @@ def test_a_dranet_of_somebody_else_is_found_before_anything_changes(
     assert "rdma_driver_enabled" in said
     after = versions(cluster_set)
     cluster_set.kubectl("delete", "daemonset", "nics", "-n", cluster_set.namespace)
+    assert after == before
+
+
+def test_a_gpu_driver_of_the_gpu_operator_is_found_before_anything_changes(
+    cluster_set: ClusterSet, playbook: Playbook
+) -> None:
+    definition = copy.deepcopy(DEFINITION)
+    names = {"kind": "GPUCluster", "plural": "gpuclusters", "singular": "gpucluster", "listKind": "GPUClusterList"}
+    definition["metadata"]["name"] = "gpuclusters.nvidia.com"
+    definition["spec"].update(group="nvidia.com", scope="Cluster", names=names)
+    definition["spec"]["versions"][0]["name"] = "v1alpha1"
+    one = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "gpu-cluster"}}
+    one["spec"] = {"draDriver": {}}
+    cluster_set.kubectl("create", "-f", "-", stdin=definition)
+    try:
+        cluster_set.kubectl("wait", "--for=condition=Established", "crd/gpuclusters.nvidia.com", "--timeout=60s")
+        cluster_set.kubectl("create", "-f", "-", stdin=one)
+        before = versions(cluster_set)
+        said = playbook.of("v100-01").refused(rdma_driver_gpu_deploy=True)
+        after = versions(cluster_set)
+    finally:
+        cluster_set.kubectl("delete", "crd", "gpuclusters.nvidia.com")
+    assert "rdma_driver_gpu_deploy is True, but NVIDIA's GPU Operator deploys this driver already" in said
+    assert "(GPUCluster gpu-cluster): leave the variable out" in said
     assert after == before
 
 

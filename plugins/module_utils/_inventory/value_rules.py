@@ -115,7 +115,9 @@ def of_facts(values: Mapping[str, Any], facts: Facts) -> Iterator[Problem]:
 GPU_RESOURCES = "rdma_gpu_resources"
 SERIAL = "rdma_serial"
 SERIAL_MAX = "rdma_serial_max"
-POD_NODES = "rdma_verify_pod_nodes"
+POD_NODES, POD_QPS = "rdma_verify_pod_nodes", "rdma_verify_pod_qps"
+# perftest's MAX_QP_NUM.
+_MOST_QPS = 16384
 _RIGHT = "it must be a number of hosts from 1, a percentage such as '25%', or a list of these"
 
 
@@ -144,3 +146,6 @@ def of_playbooks(values: Mapping[str, Any]) -> Iterator[Problem]:
     nodes = values.get(POD_NODES)
     if nodes is not None and nodes < 0:
         yield wrong(POD_NODES, nodes, "it must be a number of nodes of each group, or 0 for all")
+    pairs = values.get(POD_QPS)
+    if pairs is not None and not 1 <= pairs <= _MOST_QPS:
+        yield wrong(POD_QPS, pairs, f"it must be a number of queue pairs from 1 to {_MOST_QPS}")

@@ -12,7 +12,7 @@ Also ports that were moved so that pods with hostNetwork fit on one node, and th
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
     WELL_KNOWN,
@@ -127,9 +127,9 @@ def _forces_tcp(name: str, value: str) -> bool:
     return name == "UCX_NET_DEVICES" and _INTERFACES.fullmatch(value) is not None
 
 
-def _by_hand(container: ContainerShape) -> bool:
-    """Whether its environment names HCAs, or a transport over them. That of an interface is no sign of RDMA."""
-    for name, value in container.environment.items():
+def by_hand(environment: Mapping[str, str]) -> bool:
+    """Whether variables name HCAs, or a transport over them. That of an interface is no sign of RDMA."""
+    for name, value in environment.items():
         if _forces_tcp(name, value):
             continue
         code = _BY_HAND.get(name)
@@ -151,7 +151,7 @@ def _rdma_containers(pod: PodShape, site: Names) -> List[ContainerShape]:
         for container in pod.containers
         if rdma_resources(container, site)
         or injected(pod, container, site)
-        or _by_hand(container)
+        or by_hand(container.environment)
         or (has_gpu(container, site) and pod.host_network)
         or any(_is_devices(path) and _DEVICES in path for path in _mounted(pod, container))
     ]

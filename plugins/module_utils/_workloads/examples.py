@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import posixpath
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import label_of_group
@@ -221,12 +222,18 @@ def workloads(
     requests: Mapping[str, str],
     given: Sequence[GivenManifest] = (),
     amd: Collection[str] = (),
+    gpus: Mapping[str, int] = MappingProxyType({}),
 ) -> Workloads:
     """Examples of all groups that have RDMA. ``requests`` names for some groups the request that they use.
 
     That is what the inventory calls it, or its own name. ``given`` are manifests that are completed beside them.
-    ``amd`` are the groups whose GPUs are AMD's.
+    ``amd`` are the groups whose GPUs are AMD's, ``gpus`` is by group how many each of its nodes has.
     """
+
+    def settings_of(group: str) -> Settings:
+        own = settings.of_amd() if group in amd else settings
+        return replace(own, of_node=gpus.get(group))
+
     found = Workloads()
     every: Dict[str, List[GroupAsk]] = {}
     labels: Dict[str, str] = {}
@@ -252,12 +259,12 @@ def workloads(
             )
             found.problems.append(f"{group}: {PlanError(problem)}")
             continue
-        its = settings.of_amd() if group in amd else settings
+        its = settings_of(group)
         found.adds[group] = {ask.request.name: pod.adds(ask, its) for ask in known}
         _add_group(found, group, label, used, its, script)
         every[group] = known if wanted in (None, "") else used
     for manifest in given:
-        its = settings.of_amd() if manifest.group in amd else settings
+        its = settings_of(manifest.group)
         try:
             found.examples.append(_completed(manifest, every, {example.path for example in found.examples}, its))
         except merge.MergeError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 
@@ -45,15 +45,17 @@ class GroupAsk:
 class Settings:
     """What a site chooses: ``images`` by framework, ``model``, ``namespace`` of pods that may be in any.
 
-    ``gpus`` of a pod whose claim has none are requested as ``gpu_resource``; ``gpu_resources`` are other names that
-    somebody's own manifests may have. ``shm`` is the size of /dev/shm, ``environment`` is added to all containers and
-    takes precedence. ``amd_images`` take the place of ``images`` in groups whose GPUs are AMD's (``amd``).
+    ``gpus`` of a pod whose claim has none are requested as ``gpu_resource``: by default one for each of its NICs, but
+    no more than a node has (``of_node``). ``gpu_resources`` are other names that somebody's own manifests may have.
+    ``shm`` is the size of /dev/shm, ``environment`` is added to all containers and takes precedence. ``amd_images``
+    take the place of ``images`` in groups whose GPUs are AMD's (``amd``).
     """
 
     images: Mapping[str, str]
     model: str
     namespace: str = "default"
-    gpus: int = 1
+    gpus: Optional[int] = None
+    of_node: Optional[int] = None
     gpu_resource: str = "nvidia.com/gpu"
     gpu_resources: Sequence[str] = ()
     shm: str = "16Gi"
@@ -86,7 +88,9 @@ def literal(value: str) -> str:
 
 def gpus_of(ask: GroupAsk, settings: Settings, ranks: int = 1) -> int:
     """GPUs of a pod that asks so ``ranks`` times. One at least where it gets the NICs beside its GPUs."""
-    return ask.gpus * ranks or max(settings.gpus, 1 if ask.request.gpu_resource else 0)
+    fitting = max(1, min(ask.nics, settings.of_node or ask.nics))
+    own = fitting if settings.gpus is None else settings.gpus
+    return ask.gpus * ranks or max(own, 1 if ask.request.gpu_resource else 0)
 
 
 def ranks_of(ask: GroupAsk, settings: Settings, ranks: int = 1) -> int:

@@ -4,6 +4,7 @@
 # on CPUs that `taskset` chooses.
 # ZEROCOPY_SERVER: not empty where a peer will come. ZEROCOPY_PEER: address of the pod that waits for this one.
 # ZEROCOPY_LOOPBACK: not empty where each port is to be measured to itself.
+# ZEROCOPY_QPS: number of queue pairs. ZEROCOPY_ALL_SIZES: not empty where all sizes from 2 bytes to 8 MiB are measured.
 # ZEROCOPY_SIZE: bytes of a message, by default more than a pod may lock by default, which smaller ones would not show.
 
 section() { printf '==> %s\n' "$*"; }
@@ -56,6 +57,12 @@ for netdev in /sys/class/net/*; do
     echo "${netdev##*/} $(cat "$netdev/address") $(cat "$netdev/mtu") ${carrier:-0}"
 done
 
+# A container runtime or CDI brings it with the GPUs.
+if command -v nvidia-smi >/dev/null; then
+    section topo
+    timeout 20 nvidia-smi topo -m 2>&1
+fi
+
 if command -v ip >/dev/null; then
     section addresses
     ip -o addr show
@@ -95,8 +102,14 @@ near() {
 # With the address of a peer the client, else the server. A client waits for a server of its own only while that runs.
 measure() {
     device=$1 port=$2 tcp=$3 peer=$4 server=$5
-    set -- --ib-dev="$device" --ib-port="$port" --port="$tcp" --duration=3 --report_gbits --CPU-freq
-    set -- "$@" --size="${ZEROCOPY_SIZE:-8388608}"
+    set -- --ib-dev="$device" --ib-port="$port" --port="$tcp" --report_gbits --CPU-freq
+    # perftest runs all sizes by a number of messages only.
+    if [ -n "$ZEROCOPY_ALL_SIZES" ]; then
+        set -- "$@" --all --iters=1000
+    else
+        set -- "$@" --duration=3 --size="${ZEROCOPY_SIZE:-8388608}"
+    fi
+    [ "${ZEROCOPY_QPS:-1}" -eq 1 ] || set -- "$@" --qp="$ZEROCOPY_QPS"
     if [ "$(cat "/sys/class/infiniband/$device/ports/$port/link_layer")" = Ethernet ]; then
         set -- "$@" --gid-index="$(gid_index "/sys/class/infiniband/$device/ports/$port")"
     fi

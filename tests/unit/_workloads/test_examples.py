@@ -13,7 +13,7 @@ import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_label
-from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples, pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.tests.unit._workloads.workload_examples import (
     GROUPS,
@@ -244,6 +244,42 @@ def test_a_group_with_gpus_of_amd(made: Callable[..., dict[str, Any]], monkeypat
             assert "amd.com" not in text
             assert "rocm" not in text
     assert environment(specs(found["mi300x/vllm.yml"])[0])["UCX_TLS"] == "rc,ud,sm,self,rocm_copy,rocm_ipc"
+
+
+@pytest.mark.parametrize(
+    ("kind", "nics", "settings", "gpus"),
+    [
+        ("case-mi300x", 8, {}, 8),
+        ("case-mi300x", 1, {}, 1),
+        ("case-mi300x", 8, {"gpus": 2}, 2),
+        # As a variable that is not set comes out of a template.
+        ("case-mi300x", 8, {"gpus": ""}, 8),
+        ("case-mi300x", 8, {"gpus": None}, 8),
+        ("h100-03", 4, {}, 4),
+    ],
+)
+def test_gpus_and_nics_of_an_example_fit_together(
+    made: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    nics: int,
+    settings: dict[str, Any],
+    gpus: int,
+) -> None:
+    own = {"rdma_claims_templates": [{"name": "nics", "nics": nics}]}
+    monkeypatch.setitem(GROUPS, "g", ([kind], own))
+    found = made("g", amd_images=AMD, **settings)
+    resource = "amd.com/gpu" if kind == "case-mi300x" else "nvidia.com/gpu"
+    for spec in specs(files(found)["g/vllm.yml"]):
+        (container,) = spec["containers"]
+        assert container["resources"]["limits"] == {resource: str(gpus)}
+        assert f"--tensor-parallel-size={gpus}" in container["command"]
+        assert environment(spec).get("ZEROCOPY_RDMA_DEVICES") == (str(nics) if nics > 1 else None)
+
+
+def test_no_example_has_more_gpus_than_a_node() -> None:
+    ask = pod.GroupAsk(PodRequest("nics", {}), "nics-0a1b2c3d4e", nics=8)
+    assert pod.gpus_of(ask, Settings({}, "model", of_node=4)) == 4
 
 
 MODELS = ["x; touch /tmp/owned #", "it's $(id) `id`", "$HOME/a b", "org/$(POD)"]

@@ -134,6 +134,51 @@ esac
     assert "served client" in output
 
 
+@pytest.mark.parametrize(
+    ("own", "has", "lacks"),
+    [
+        ({}, ["--duration=3", "--size=8388608"], ["--all", "--qp"]),
+        ({"ZEROCOPY_QPS": "1", "ZEROCOPY_ALL_SIZES": "", "ZEROCOPY_SIZE": "64"}, ["--size=64"], ["--all", "--qp"]),
+        ({"ZEROCOPY_QPS": "2", "ZEROCOPY_ALL_SIZES": "1"}, ["--all", "--qp=2", "--CPU-freq"], ["--duration", "--size"]),
+    ],
+)
+def test_how_the_script_measures(tmp_path: Path, own: dict[str, str], has: list[str], lacks: list[str]) -> None:
+    found = run_script(tmp_path, '#!/bin/sh\necho "$@"\n', ZEROCOPY_SERVER="1", **own)
+    (said,) = found.bandwidth.values()
+    options = said.split()
+    assert set(has) <= set(options)
+    assert not [option for option in options if option.partition("=")[0] in lacks]
+
+
+def _sizes(last: int) -> str:
+    head = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"
+    powers = range(1, last + 1)
+    return "\n".join([head, *(f" {2**power} 1000 {power}.5 {power}.0 0.1" for power in powers)])
+
+
+def test_all_sizes_are_told_and_the_largest_is_judged() -> None:
+    found = report.PodReport(bandwidth={}, loopback={("mlx5_0", 1): _sizes(23)})
+    pod = pod_plan.PlannedPod("a", "default", "n1", group="g", entry="e", alias="e")
+    (measured,) = bandwidth.PodMeter(pod, found, {}, 0.9).loopback()
+    assert isinstance(measured, verify.Measurement)
+    assert measured.value == 23
+    for told in ("(2 B: 1, 4 B: 2,", "64 KiB: 16,", "8 MiB: 23 Gb/s)"):
+        assert told in measured.text
+    # It ended before the large messages, which a pod with little locked memory cannot send.
+    found.loopback["mlx5_0", 1] = f"{_sizes(16)}\nCouldn't allocate MR\n"
+    (check,) = bandwidth.PodMeter(pod, found, {}, 0.9).loopback()
+    assert isinstance(check, verify.Check)
+    assert (check.verdict, check.mend) == ("fail", "runtime")
+
+
+def test_the_script_shows_what_nvidia_smi_sees(tmp_path: Path) -> None:
+    smi = tmp_path / "bin/nvidia-smi"
+    smi.parent.mkdir(parents=True)
+    smi.write_text('#!/bin/sh\necho "$@"\n')
+    smi.chmod(0o755)
+    assert run_script(tmp_path, "#!/bin/sh\n").topo == "topo -m"
+
+
 def test_the_script_does_not_wait_for_a_server_that_failed(tmp_path: Path) -> None:
     program = """#!/bin/sh
 case $* in *127.0.0.1) echo "Couldn't connect to 127.0.0.1" ;; *) echo "Couldn't allocate MR" ;; esac

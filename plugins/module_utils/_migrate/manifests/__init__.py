@@ -13,6 +13,8 @@ In reading order:
 * ``choice.py``: which request of the group a pod template gets.
 * ``pod_template.py``: what changes in a pod template, and what keeps it from being changed.
 * ``ports.py``: twins that had ports of their own on the host's network get one port, with Services and pools.
+* ``unread.py``: signs of RDMA in documents that are not rewritten, so that none is passed over in silence.
+* ``kustomize.py``: patches of kustomizations, and what stays as it is because of them.
 * ``revert.py``: the JSON Patch in an annotation that undoes it.
 
 It may import :mod:`_migrate` and what that may.

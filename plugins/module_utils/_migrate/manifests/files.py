@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_text, yaml_values
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import is_object, name_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import KINDS, is_object, name_of, ref_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import kustomize, rewrite, unread
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _ENDINGS = (".yml", ".yaml", ".json")
+_ENCRYPTED = "is encrypted by SOPS, which signs the whole file: change it with sops"
 
 
 class FileError(Exception):
@@ -55,9 +58,9 @@ class _File:
 
 def _paths(given: Sequence[str]) -> List[Tuple[str, str]]:
     found: Dict[str, str] = {}
-    for path in given:
+    for path in map(os.path.normpath, given):
         if os.path.isfile(path):
-            found[path] = os.path.basename(path)
+            found.setdefault(path, os.path.basename(path))
         elif os.path.isdir(path):
             for directory, names, files in os.walk(path):
                 # Directories of the repository itself, such as .git.
@@ -68,10 +71,10 @@ def _paths(given: Sequence[str]) -> List[Tuple[str, str]]:
                         found[full] = os.path.relpath(full, path)
         else:
             raise FileError(f"{path} is neither a file nor a directory")
-    below = list(found.values())
-    twice = next((name for name in below if below.count(name) > 1), None)
-    if twice:
-        raise FileError(f"{twice} is in two of the directories: rewrite them one after the other")
+    if len(set(found.values())) < len(found):
+        # Files of the same name: all have the path below the directory that they have in common.
+        common = os.path.commonpath([os.path.abspath(path) for path in given])
+        found = {path: os.path.relpath(path, common) for path in found}
     return list(found.items())
 
 
@@ -106,19 +109,22 @@ def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
     """The result of the module, with diffs. Raises FileError, before anything is written unless writing fails."""
     files, notes = _files(request.paths)
     every = [document for file in files for document in file.documents]
-    fixed: Dict[int, str] = {}
+    site = request.options.site
+    patches = kustomize.patched([] if request.back else [file.path for file in files], site)
+    fixed = _kept(files, patches, site)
     while True:
         moved = rewrite.reverted(every, fixed) if request.back else rewrite.rewritten(every, request.options, fixed)
         changed, stuck = _texts(files, moved.documents)
+        stuck = stuck or _of_patches(files, moved.documents, patches)
         if not stuck:
             break
         # Others may depend on them, such as a pool on the ports of its pods.
         fixed.update(stuck)
     for file in files:
         numbers = range(file.first, file.first + len(file.documents))
-        notes += [_note(file, number, fixed[number]) for number in numbers if number in fixed]
+        notes += [_note(file, number, fixed[number]) for number in numbers if fixed.get(number)]
         notes += [
-            {"file": file.below, "object": str(note.ref), "level": note.level, "text": note.text}
+            {"file": file.below, "object": str(note.ref).strip(), "level": note.level, "text": note.text}
             for note in moved.notes
             if note.document in numbers
         ]
@@ -145,6 +151,34 @@ def _files(paths: Sequence[str]) -> Tuple[List[_File], List[Dict[str, str]]]:
         if path in paths and not any(is_object(document) for document in file.documents):
             notes.append({"file": below, "object": "", "level": rewrite.CANNOT, "text": "has no Kubernetes object"})
     return files, notes
+
+
+def _kept(files: Sequence[_File], patches: kustomize.Patched, site: Names) -> Dict[int, str]:
+    """Documents by number that nothing may change, with the reason where they concern RDMA."""
+    found: Dict[int, str] = {}
+    for file in files:
+        encrypted = any(_is_encrypted(document) for document in file.documents)
+        why = _ENCRYPTED if encrypted else patches.patch(file.path)
+        for number, document in enumerate(file.documents, file.first) if why else ():
+            concerned = not encrypted or ref_of(document, "").kind in KINDS or unread.signs(document, site)
+            found[number] = why if concerned else ""
+    return found
+
+
+def _is_encrypted(document: Any) -> bool:
+    """Whether SOPS has encrypted values of it."""
+    return bool(at(document, "sops", "mac") or at(document, "sops", "lastmodified"))
+
+
+def _of_patches(files: Sequence[_File], wanted: Sequence[Any], patches: kustomize.Patched) -> Dict[int, str]:
+    """Documents by number that would change, but are patched, with the reason."""
+    found = {
+        number: patches.target(file.path, document)
+        for file in files
+        for number, document in enumerate(file.documents, file.first)
+        if document is not None and not yaml_values.same(document, wanted[number])
+    }
+    return {number: why for number, why in found.items() if why}
 
 
 def _texts(files: Sequence[_File], wanted: Sequence[Any]) -> Tuple[List[Tuple[_File, str]], Dict[int, str]]:

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests i
     pod_template,
     ports,
     revert,
+    unread,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
     ChoiceError,
@@ -48,6 +49,7 @@ _LEFT = {
     catalogue.TRANSPORT_BY_HAND,
 }
 CANNOT, LEFT = "cannot", "left"
+_NOTHING = ObjectRef(Kind("", ""), "", "")
 
 
 class Note(NamedTuple):
@@ -84,13 +86,17 @@ def reverted(documents: Sequence[Any], fixed: Collection[int] = ()) -> RewriteRe
 
 @dataclass
 class _Object:
-    """An object on its way: as it was before any rewrite, and as it is to be. With ``stays`` it is not touched."""
+    """An object on its way: as it was before any rewrite, and as it is to be. With ``stays`` it is not touched.
+
+    ``rewritten``: its pods have the requests of the group, before this run or with it.
+    """
 
     slot: Slot
     ref: ObjectRef
     was: Any
     item: Any
     stays: bool = False
+    rewritten: bool = False
 
 
 class _Rewriter:
@@ -156,6 +162,9 @@ class _Rewriter:
             found += ports.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.options.site)
         self.servers += found
         self._left(unit, shapes)
+        unit.rewritten = bool(plans)
+        if not plans and any(pod.host_network and pod.claims for pod in shapes):
+            self.note(unit, CANNOT, "has hostNetwork beside claims, which no rewrite replaces: change it by hand")
         return {workload.pod.place for workload in found}
 
     def _plans(
@@ -196,6 +205,26 @@ class _Rewriter:
                 where = f" (container {', '.join(finding.containers)})" if finding.containers else ""
                 self.note(unit, LEFT, f"{catalogue.text(finding)}{where}")
 
+    def unread(self, documents: List[Any], units: Sequence[_Object], fixed: Collection[int]) -> None:
+        """A note for all that asks for RDMA, is not rewritten, and has none."""
+        done = {(id(unit.slot.holder), unit.slot.place) for unit in units if unit.rewritten}
+        have = {(note.document, note.ref) for note in self.notes}
+        for slot in slots(documents):
+            item = slot.holder[slot.place]
+            ref = ref_of(item, self.options.namespace) if workloads.is_object(item) else _NOTHING
+            told = (slot.document, ref) in have or slot.document in fixed
+            found = [] if told or (id(slot.holder), slot.place) in done else unread.signs(item, self.options.site)
+            if found:
+                self.notes.append(Note(slot.document, ref, CANNOT, f"has {unread.told(found)}, {_why_unread(ref)}"))
+
+
+def _why_unread(ref: ObjectRef) -> str:
+    if ref == _NOTHING:
+        return "but is no Kubernetes object: change it by hand, or render what is made of it"
+    if ref.kind in workloads.KINDS:
+        return "but not where a pod of it requests RDMA: change it by hand if it is a request"
+    return f"but pods of the kind {ref.kind.kind} are not known: change it by hand, or render what is made of it"
+
 
 def dict_of(value: Any) -> Dict[str, Any]:
     """A map that is changed in place."""
@@ -219,6 +248,7 @@ def rewritten(documents: Sequence[Any], options: RewriteOptions, fixed: Collecti
     units = [unit for slot in slots(result.documents) for unit in rewriter.unit(slot, slot.document in fixed)]
     for unit in units:
         rewriter.take(unit)
+    rewriter.unread(result.documents, units, fixed)
     for server, why in ports.unify(rewriter.servers, rewriter.frontends, rewriter.staying):
         rewriter.notes.append(Note(server.document, server.ref, LEFT, why))
     # Without its pods, an object that leads to them keeps the ports that it got with them. Not by their names, since a

@@ -22,6 +22,8 @@ BETWEEN, LOOPBACK = "write_bw in pods", "write_bw in a pod"
 # What probe.sh says where it could not.
 _NOT_PINNED = "not pinned"
 _TOO_LITTLE = "Couldn't allocate MR"
+# The last of all sizes (perftest's -a).
+_LARGEST = 1 << 23
 _NO_PERFTEST = "the image has no ib_write_bw"
 
 Measured = List[Union[Check, Measurement]]
@@ -76,7 +78,8 @@ class PodMeter:
 
     def _one(self, test: str, source: End, target: End, output: str) -> Union[Check, Measurement]:
         rows = perftest_parse.of_text(output)
-        if not rows:
+        # One that ended early has the values of small messages alone.
+        if not rows or (len(rows) > 1 and rows[-1].size < _LARGEST):
             said = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "nothing")
             with_whom = "itself" if test == LOOPBACK else target.host
             text = f"ib_write_bw with {with_whom} failed, its last message was: {said}"
@@ -92,7 +95,16 @@ class PodMeter:
         numa_nodes = self.facts.get(source.host, Facts()).system.numa_nodes
         if _NOT_PINNED in output.splitlines() and len(numa_nodes) > 1:
             text += f", not pinned to the NUMA node of {source.hca}"
+        if len(rows) > 1:
+            text += f" ({', '.join(f'{_bytes(row.size)}: {row.value:.4g}' for row in rows)} Gb/s)"
         return Measurement(self.pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text)
+
+
+def _bytes(size: int) -> str:
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size // unit} {name}"
+    return f"{size} B"
 
 
 _REMEDY = "Check whether verify's host checks can measure between the two ports, and check their GIDs and MTU."

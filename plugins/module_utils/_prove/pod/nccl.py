@@ -54,6 +54,12 @@ _OF_LIBIBVERBS = re.compile(
     r"\(supports (?P<least>[0-9]{1,5}) to (?P<most>[0-9]{1,5})\) for device (?P<device>[\w./-]{1,99})"
     r"|(?P<none>no userspace device-specific driver found) for)"
 )
+# The end of a run of nccl-tests or rccl-tests.
+_RESULT = re.compile(
+    r"^# (?:Out of bounds values\s{1,9}: (?P<wrong>[0-9]{1,12}) FAILED"
+    r"|Avg bus bandwidth\s{1,9}: (?P<bandwidth>[0-9]{1,9}(?:\.[0-9]{1,9})?))",
+    re.MULTILINE,
+)
 _TCP = "Socket"
 _FLUSHED, _NO_ANSWER = 5, 12
 _CONNECT = (
@@ -184,11 +190,19 @@ def read(log: str) -> Tuple[List[Communicator], str]:
     return [*found, *tried.values()], why or _of_libibverbs(log) or none
 
 
+def _measured(log: str) -> Tuple[str, str]:
+    """What a run of nccl-tests says at its end: how many values were wrong, and the average of its bus bandwidths."""
+    found = [said.groupdict() for said in _RESULT.finditer(log)]
+    wrong = next((said["wrong"] for said in found if said["wrong"]), "")
+    return wrong, next((said["bandwidth"] for said in reversed(found) if said["bandwidth"]), "")
+
+
 def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str]) -> Optional[Check]:
     """The check of one pod (namespace/name), if its log says anything of NCCL's network."""
     found, why = read(log or "")
     failed = failure(log or "")
-    if not found and not failed:
+    wrong, bandwidth = _measured(log or "")
+    if not found and not failed and not wrong:
         return None
     tcp = [link for link in found if link.tcp]
     rdma = [link for link in found if link.rdma]
@@ -212,8 +226,15 @@ def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str
     if rdma and staged:
         evidence["without_gpudirect"] = staged
         return made("fail", f"NCCL uses RDMA without GPUDirect ({', '.join(staged)})", _NO_GPUDIRECT)
+    if wrong:
+        text = f"nccl-tests found {wrong} wrong values, although NCCL reports no error"
+        return made(
+            "fail", text, "Test the GPUs and their memory, and with NCCL_NET_GDR_LEVEL=LOC the path without them."
+        )
     if rdma:
-        return made("pass", f"NCCL uses RDMA ({', '.join(devices) or 'the log does not name the devices'})")
+        evidence.update({"bus_bandwidth": bandwidth} if bandwidth else {})
+        measured = f", with {bandwidth} GB/s of bus bandwidth on average" if bandwidth else ""
+        return made("pass", f"NCCL uses RDMA ({', '.join(devices) or 'the log does not name the devices'}){measured}")
     others = sorted({link.network for link in found if link.network != _TCP})
     if others:
         return made("impossible", f"NCCL uses {', '.join(others)}, and its log does not say whether that is RDMA")

@@ -36,6 +36,7 @@ class PodReport:
 
     ``verbs`` has the RDMA device of each uverbs node that /sys knows, ``ports`` link layer and state by device and
     port, ``bandwidth`` the output of ib_write_bw by device and port, ``loopback`` that of a port to itself.
+    ``topo`` is what ``nvidia-smi topo -m`` says, empty where there is no nvidia-smi.
     ``has_addresses`` and ``has_perftest`` are false where the image could not tell. ``complete``: the script came to
     its end.
     """
@@ -51,6 +52,7 @@ class PodReport:
     has_addresses: bool = False
     has_perftest: bool = True
     complete: bool = False
+    topo: str = ""
 
     @property
     def devices(self) -> List[str]:
@@ -85,6 +87,7 @@ def report(output: str) -> PodReport:
         has_addresses="addresses" in sections,
         has_perftest="no-perftest" not in sections,
         complete="end" in sections,
+        topo=sections.get("topo", ""),
     )
     limit = _MEMLOCK.search(sections.get("limits", ""))
     if limit:

@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import topo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import Allocated, PodNode, Spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs import NetdevJudge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, PlannedPod
@@ -90,6 +91,11 @@ class _Judge(NetdevJudge):
         best = {gpu: min((own.get(nic, farthest) for nic in nics), key=PATH_CLASSES.index) for gpu, own in gpus.items()}
         worst = max(best.values(), key=PATH_CLASSES.index)
         text = f"the path from the NICs of the claim to its farthest GPU is {worst}"
+        evidence: Dict[str, Any] = {"paths": best}
+        seen = self._of_nvidia_smi(nics)
+        if seen:
+            evidence["nvidia_smi"] = seen
+            text += f" (nvidia-smi topo -m in the pod: {max(seen, key=PATH_CLASSES.index)})"
         promises = [
             _PROMISES.get(constraint["matchAttribute"]) for constraint in self.spec["devices"].get("constraints", [])
         ]
@@ -99,8 +105,13 @@ class _Judge(NetdevJudge):
         if promised and PATH_CLASSES.index(worst) > PATH_CLASSES.index(promised):
             remedy = "The facts and the driver's attributes differ: restart the GPU driver and apply the claims again."
             text = f"{text}, but the claim promises {promised}"
-            return self.check("path", "fail", text, remedy, "provision", paths=best)
-        return self.check("path", "pass", text, paths=best)
+            return self.check("path", "fail", text, remedy, "provision", **evidence)
+        return self.check("path", "pass", text, **evidence)
+
+    def _of_nvidia_smi(self, nics: Sequence[str]) -> List[str]:
+        """The path class of each GPU to the nearest of these NICs as nvidia-smi in the pod sees it, if it sees all."""
+        rows = [[own[nic] for nic in nics if nic in own] for own in topo.matrix(self.report.topo)]
+        return [min(row, key=PATH_CLASSES.index) for row in rows] if rows and all(rows) else []
 
     def nodes(self) -> Check:
         wanted: Set[str] = set()

@@ -180,12 +180,14 @@ class Dra(Strategy):
         )
 
     def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
-        return [others.LOOK] if self.own(hosts) else []
+        gpus = any(host.variables.get(deployment.GPU_DEPLOY) for host in hosts)
+        return [others.LOOK] * bool(self.own(hosts)) + [gpu_owners.LOOK] * gpus
 
     def lacking(
         self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
     ) -> Iterator[Tuple[str, Problem]]:
         yield from others.against(self.own(hosts), cluster, known)
+        yield from gpu_owners.by_gpu_cluster(hosts, cluster, known)
 
     def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
         return expected_devices.expected(served(NAME, hosts))

@@ -53,6 +53,25 @@ TOLD = {
 }
 
 
+_DONE = """# Out of bounds values : {wrong}
+# Avg bus bandwidth    : 362.104
+#
+"""
+
+
+def test_what_nccl_tests_measured() -> None:
+    log = (LOGS / "roce.log").read_text()
+    found = judged(log + _DONE.format(wrong="0 OK"))
+    assert found.verdict == "pass"
+    assert found.text.endswith("mlx5_11:1/RoCE), with 362.104 GB/s of bus bandwidth on average")
+    for before in (log, ""):
+        found = judged(before + _DONE.format(wrong="12 FAILED"))
+        assert (found.verdict, found.text) == (
+            "fail",
+            "llm/decode-0: nccl-tests found 12 wrong values, although NCCL reports no error",
+        )
+
+
 def judged(log: str) -> Check:
     check = nccl.check("llm/decode-0", None, None, log)
     assert check is not None

@@ -238,6 +238,45 @@ def test_a_nic_that_is_far_from_its_gpu(
     assert "but the claim promises PHB" in failed(judged(pods))["pod.path"]
 
 
+_TOPO = """\
+\x1b[4m\tGPU0\tGPU1\tNIC0\tNIC1\tNIC2\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m
+GPU0\t X \tNV18\t{near}\tSYS\tSYS\t0-47\t0\t\tN/A
+GPU1\tNV18\t X \tSYS\tPIX\tSYS\t0-47\t0\t\tN/A
+NIC0\t{near}\tSYS\t X \tSYS\tSYS
+NIC1\tSYS\tPIX\tSYS\t X \tSYS
+
+Legend:
+
+  X    = Self
+  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)
+
+NIC Legend:
+
+  NIC0: {first}
+  NIC1: {second}
+  NIC2: mlx5_9
+"""
+
+
+@pytest.mark.parametrize(("near", "worst"), [("PIX", "PIX"), ("NODE", "NODE")])
+def test_what_nvidia_smi_sees_is_beside_what_was_allocated(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], near: str, worst: str
+) -> None:
+    before = {one["subject"]: one for one in judged(pods)["checks"] if one["id"] == "pod.path"}
+    (name,) = before
+    assert "nvidia-smi" not in before[name]["text"]
+    assert "nvidia_smi" not in before[name]["evidence"]
+    for one in pods:
+        output = one["result"]["output"]
+        ports = output.partition("==> ports\n")[2].partition("==>")[0]
+        first, second = [line.split()[0] for line in ports.splitlines()]
+        topo = _TOPO.format(near=near, first=first, second=second)
+        one["result"]["output"] = output.replace("==> end", f"==> topo\n{topo}==> end")
+    (check,) = {one["subject"]: one for one in judged(pods)["checks"] if one["id"] == "pod.path"}.values()
+    assert f"(nvidia-smi topo -m in the pod: {worst})" in check["text"]
+    assert check["evidence"]["nvidia_smi"] == [near, "PIX"]
+
+
 def test_a_nic_that_does_not_come_back(
     pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
 ) -> None:

@@ -4,16 +4,40 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""GPUs that a DRA driver must not publish, because a device plugin allocates them."""
+"""GPUs that a DRA driver must not publish: those of a device plugin, and those of the GPU Operator's DRA driver."""
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import NVIDIA, Names, gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, strings, table
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.deployment import GPU_DEPLOY
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import GPU_LABELS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
+
+# GPU Operator 26.7. Whatever it says, GPUs are allocated by claims with it, on all nodes that have some.
+_KIND = "GPUCluster"
+LOOK = (f"{_KIND}.nvidia.com", "")
+
+
+def by_gpu_cluster(
+    hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options
+) -> Iterator[Tuple[str, Problem]]:
+    """Hosts whose GPUs the DRA driver of the GPU Operator publishes already."""
+    names = [item["metadata"]["name"] for item in cluster.objects or () if item["kind"] == _KIND]
+    right = (
+        f"but NVIDIA's GPU Operator deploys this driver already (GPUCluster {', '.join(names)}): leave the variable "
+        "out, claims get the GPUs of that driver, or remove the GPUCluster"
+    )
+    for host in hosts if names else ():
+        wanted = variables.converted({GPU_DEPLOY: host.variables.get(GPU_DEPLOY)}, known)[0].get(GPU_DEPLOY)
+        if wanted:
+            yield host.name, wrong(GPU_DEPLOY, wanted, right)
 
 
 def by_device_plugin(

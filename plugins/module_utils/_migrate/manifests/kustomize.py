@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Patches of kustomizations: what a pod asks for is in several files, and right only where all of them fit together.
+
+Nothing is built here. A patch that touches what a rewrite changes stays as it is, and so does what it patches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, text, texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import is_object
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import unread
+
+_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_TOUCHED = re.compile(r"\b(?:hostNetwork|hostPort|dnsPolicy|resourceClaims)\b")
+# JSON Patches of all resources of a container, or of its limits.
+_LIMITS = re.compile(r"/resources(?:/(?:limits|requests))?\"")
+_BUILD = "rewrite the output of kustomize build, or change patch and base by hand"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a patch is for, by kind and name; either is a regular expression, empty for all."""
+
+    kind: str = ""
+    name: str = ""
+
+    def meets(self, document: Any) -> bool:
+        kind, name = text(at(document, "kind")), text(at(document, "metadata", "name"))
+        return is_object(document) and _fits(self.kind, kind) and _fits(self.name, name)
+
+
+def _fits(pattern: str, value: str) -> bool:
+    try:
+        return not pattern or re.fullmatch(pattern, value) is not None
+    except re.error:
+        return pattern == value
+
+
+@dataclass
+class Patched:
+    """What patches of kustomizations keep as it is, by path of the file.
+
+    ``patches`` are the kustomizations whose patch a file is, ``inline`` those that have patches in themselves, and
+    ``targets`` what of a file is patched, with the kustomization.
+    """
+
+    patches: Dict[str, str] = field(default_factory=dict)
+    inline: Set[str] = field(default_factory=set)
+    targets: Dict[str, List[Tuple[Target, str]]] = field(default_factory=dict)
+
+    def patch(self, path: str) -> str:
+        """Why a file stays as it is because of what it does to others, empty if it does nothing."""
+        path = os.path.realpath(path)
+        if path in self.patches:
+            return f"is a patch of {self.patches[path]}, and what the built pod requests is not known: {_BUILD}"
+        return f"patches what a rewrite changes: {_BUILD}" if path in self.inline else ""
+
+    def target(self, path: str, document: Any) -> str:
+        """Why a document of a file stays as it is because of a patch, empty if there is none."""
+        having = self.targets.get(os.path.realpath(path), ())
+        return next(
+            (f"{whose} patches what would change here: {_BUILD}" for aim, whose in having if aim.meets(document)), ""
+        )
+
+
+def patched(paths: Sequence[str], site: Names) -> Patched:
+    """What the kustomizations among these files and beside them patch, as far as a rewrite changes it."""
+    found = Patched()
+    for directory in dict.fromkeys(os.path.dirname(os.path.abspath(path)) for path in paths):
+        for name in _NAMES:
+            path = os.path.join(directory, name)
+            if os.path.isfile(path):
+                _of_kustomization(path, found, site)
+    return found
+
+
+def _read(path: str) -> List[Any]:
+    """The documents of a file, none where it is not there or not YAML."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return yaml_values.read(file.read())
+    except (OSError, UnicodeDecodeError, yaml_values.TextError):
+        return []
+
+
+def _kustomization(path: str) -> Mapping[str, Any]:
+    documents = _read(path)
+    return documents[0] if documents and isinstance(documents[0], dict) else {}
+
+
+def _of_kustomization(path: str, found: Patched, site: Names) -> None:
+    # As people know it.
+    shown = os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))
+    targets: List[Target] = []
+    for patch, content, target in _patches(path, set()):
+        if not _touches(content, site):
+            continue
+        if patch:
+            found.patches.setdefault(os.path.realpath(patch), shown)
+        else:
+            found.inline.add(os.path.realpath(path))
+        targets += [target] if target else [_named(each) for each in content if is_object(each)] or [Target()]
+    if targets:
+        for source in _sources(path, set()):
+            found.targets.setdefault(os.path.realpath(source), []).extend((target, shown) for target in targets)
+
+
+def _named(patch: Any) -> Target:
+    kind, name = text(at(patch, "kind")), text(at(patch, "metadata", "name"))
+    return Target(re.escape(kind), re.escape(name))
+
+
+def _patches(path: str, seen: Set[str]) -> Iterator[Tuple[str, List[Any], Any]]:
+    """The file of each patch (empty where it is written in the kustomization), its documents, and its target if it has
+    one. Those of components are patches of whoever has these.
+    """
+    if os.path.realpath(path) in seen:
+        return
+    seen.add(os.path.realpath(path))
+    here, body = os.path.dirname(path), _kustomization(path)
+    for entry in [*entries(body.get("patches")), *entries(body.get("patchesJson6902"))]:
+        aim = entry.get("target")
+        target = Target(text(at(aim, "kind")), text(at(aim, "name"))) if isinstance(aim, dict) else None
+        yield from _patch(here, text(entry.get("path")), text(entry.get("patch")), target)
+    for written in texts(body.get("patchesStrategicMerge")):
+        inline = "\n" in written
+        yield from _patch(here, "" if inline else written, written if inline else "", None)
+    for component in texts(body.get("components")):
+        for other in _below(here, component):
+            yield from _patches(other, seen)
+
+
+def _patch(here: str, path: str, inline: str, target: Any) -> Iterator[Tuple[str, List[Any], Any]]:
+    if path:
+        full = os.path.join(here, path)
+        yield full, _read(full), target
+    elif inline:
+        try:
+            yield "", yaml_values.read(inline), target
+        except yaml_values.TextError:
+            yield "", [inline], target
+
+
+def _touches(content: Sequence[Any], site: Names) -> bool:
+    """Whether a patch is about what a rewrite changes."""
+    written = json.dumps(content)
+    if _TOUCHED.search(written) or _LIMITS.search(written):
+        return True
+    return any(unread.gpus(each, site) or unread.signs(each, site) for each in content)
+
+
+def _below(here: str, source: str) -> Iterator[str]:
+    """The kustomization of a directory that another one names."""
+    directory = os.path.join(here, source)
+    yield from (os.path.join(directory, name) for name in _NAMES if os.path.isfile(os.path.join(directory, name)))
+
+
+def _sources(path: str, seen: Set[str]) -> Iterator[str]:
+    """The files that a kustomization is built of, without its patches."""
+    if os.path.realpath(path) in seen:
+        return
+    seen.add(os.path.realpath(path))
+    here, body = os.path.dirname(path), _kustomization(path)
+    for source in [name for key in ("resources", "bases", "components") for name in texts(body.get(key))]:
+        full = os.path.join(here, source)
+        if os.path.isfile(full):
+            yield full
+        for other in _below(here, source):
+            yield from _sources(other, seen)

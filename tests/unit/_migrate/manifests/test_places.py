@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Files that depend on others or on themselves: kustomizations and their patches, SOPS, and equal names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.modules import workload_manifests
+
+Run = Callable[..., dict[str, Any]]
+_REQUESTS = [
+    {"name": "h100-8gpu-8nic", "templates": {"llm": "h100-8gpu-8nic-0a1b2c3d4e"}, "gpus": 8, "nics": 8},
+    {"name": "one-nic", "templates": {"llm": "one-nic-0a1b2c3d4e"}, "nics": 1},
+]
+_RDMA = """\
+      hostNetwork: true   # because RDMA
+      dnsPolicy: ClusterFirstWithHostNet
+"""
+
+
+def _deployment(limits: str, host: str = _RDMA, name: str = "srv") -> str:
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {name}
+  namespace: llm
+spec:
+  replicas: 1
+  selector: {{matchLabels: {{app: srv}}}}
+  template:
+    metadata:
+      labels: {{app: srv}}
+    spec:
+{host}      # the server
+      containers:
+        - name: vllm
+          image: vllm/vllm-openai:v0.20.0
+          args: ["--port=8000"]
+          ports: [{{containerPort: 8000}}]
+          resources:
+            limits: {limits}
+"""
+
+
+_GPUS, _BOTH = '{nvidia.com/gpu: "8"}', '{nvidia.com/gpu: "8", rdma/hca: "1"}'
+_PATCH = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: srv, namespace: llm}
+spec:
+  template:
+    spec:
+"""
+_BASE = "resources: [deployment.yaml]\n"
+_INLINE = "resources: [../../base]\npatches:\n  - patch: |-\n"
+_JSON_PATCH = '      - {op: replace, path: "/spec/template/spec/containers/0/resources/limits/rdma~1hca", value: "8"}\n'
+
+
+def _indented(text: str) -> str:
+    return "".join(f"      {line}\n" for line in text.splitlines())
+
+
+@pytest.fixture
+def rewrite(run_module: Run, tmp_path: Path) -> Run:
+    """Writes the files, and returns the files that changed and by file why others stay."""
+
+    def run(files: dict[str, str], **options: Any) -> dict[str, Any]:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        found = run_module(workload_manifests, **{"paths": [str(tmp_path)], "requests": _REQUESTS, **options})
+        notes = {note["file"]: note["text"] for note in found["notes"] if note["level"] == "cannot"}
+        return {"changed": found["files"], "stays": notes}
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("base", "kustomization", "patch", "stays"),
+    [
+        # The requests of a pod in two files: a rewrite of the patch alone would leave it 16 GPUs.
+        (
+            _deployment(_GPUS, ""),
+            "resources: [../../base]\npatches: [{path: patch.yaml}]\n",
+            f'{_PATCH}{_RDMA}      containers: [{{name: vllm, resources: {{limits: {{rdma/ib: "1"}}}}}}]\n',
+            {"overlays/ib/patch.yaml": "is a patch of ib/kustomization.yaml, and what the built pod requests"},
+        ),
+        (
+            _deployment(_BOTH),
+            _INLINE + _indented(_PATCH + '      containers: [{name: vllm, resources: {limits: {rdma/hca: "8"}}}]'),
+            "",
+            {
+                "overlays/ib/kustomization.yaml": "patches what a rewrite",
+                "base/deployment.yaml": "ib/kustomization.yaml pat",
+            },
+        ),
+        (
+            _deployment(_BOTH),
+            f"{_INLINE}{_JSON_PATCH}    target: {{kind: Deployment, name: s.*}}\n",
+            "",
+            {
+                "overlays/ib/kustomization.yaml": "patches what a rewrite",
+                "base/deployment.yaml": "ib/kustomization.yaml pat",
+            },
+        ),
+        # It adds the host's network alone.
+        (
+            _deployment(_GPUS, ""),
+            _INLINE + _indented(_PATCH + "      hostNetwork: true"),
+            "",
+            {"overlays/ib/kustomization.yaml": "patches what a rewrite changes: rewrite the output of kustomize build"},
+        ),
+        (
+            _deployment(_BOTH),
+            "resources: [../../base]\npatchesStrategicMerge: [patch.yaml]\n",
+            f"{_PATCH}      hostNetwork: false\n",
+            {
+                "overlays/ib/patch.yaml": "is a patch of ib/",
+                "base/deployment.yaml": "ib/kustomization.yaml patches what",
+            },
+        ),
+    ],
+)
+def test_what_a_built_pod_requests(
+    rewrite: Run, base: str, kustomization: str, patch: str, stays: dict[str, str]
+) -> None:
+    files = {
+        "base/deployment.yaml": base,
+        "base/kustomization.yaml": _BASE,
+        "overlays/ib/kustomization.yaml": kustomization,
+        **({"overlays/ib/patch.yaml": patch} if patch else {}),
+    }
+    found = rewrite(files)
+    assert found["changed"] == []
+    assert set(found["stays"]) == set(stays)
+    for name, why in stays.items():
+        assert why in found["stays"][name]
+
+
+def test_a_component_patches_what_others_have(rewrite: Run) -> None:
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH),
+        "ib/patch.yaml": f"{_PATCH}      hostNetwork: false\n",
+        "ib/kustomization.yaml": "kind: Component\ncomponents: [../ib]\npatches: [{path: patch.yaml}]\n",
+        "site/kustomization.yaml": "resources: [../base/deployment.yaml]\ncomponents: [../ib]\n",
+    }
+    found = rewrite(files)
+    assert (found["changed"], set(found["stays"])) == ([], {"base/deployment.yaml", "ib/patch.yaml"})
+    assert "site/kustomization.yaml patches what would change here" in found["stays"]["base/deployment.yaml"]
+
+
+@pytest.mark.parametrize(
+    "kustomization",
+    [
+        _BASE.replace("deployment.yaml", "../../base"),
+        _INLINE + _indented(_PATCH.replace("  template:\n    spec:\n", "  replicas: 2\n")),
+        _INLINE + _indented(_PATCH + "      tolerations: [{key: nvidia.com/gpu, operator: Exists}]"),
+        # Another Deployment's.
+        f"{_INLINE}{_JSON_PATCH}    target: {{kind: Deployment, name: other}}\n",
+    ],
+)
+def test_a_patch_of_something_else_keeps_nothing(rewrite: Run, kustomization: str) -> None:
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH),
+        "base/kustomization.yaml": _BASE,
+        "overlays/x/kustomization.yaml": kustomization,
+    }
+    found = rewrite(files)
+    assert found["changed"] == ["base/deployment.yaml"]
+    assert "base/deployment.yaml" not in found["stays"]
+
+
+def test_a_patch_that_was_rewritten_before_goes_back(rewrite: Run) -> None:
+    patch = f'{_PATCH}{_RDMA}      containers: [{{name: vllm, resources: {{limits: {{rdma/ib: "1"}}}}}}]\n'
+    assert rewrite({"patch.yaml": patch})["changed"] == ["patch.yaml"]
+    kustomization = {"kustomization.yaml": "patches: [{path: patch.yaml}]\n"}
+    assert rewrite(kustomization, state="absent") == {"changed": ["patch.yaml"], "stays": {}}
+
+
+_SOPS = "sops:\n  age: []\n  lastmodified: '2026-01-02T03:04:05Z'\n  mac: ENC[AES256_GCM,data:a,iv:b,tag:c,type:str]\n"
+
+
+def test_what_sops_has_encrypted_stays(rewrite: Run) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {rdma: 'ENC[AES256_GCM,data:a]'}\n"
+    settings = (
+        "apiVersion: example.org/v1\nkind: Engine\nmetadata: {name: a}\nspec: {rdma/ib: 'ENC[AES256_GCM,data:a]'}\n"
+    )
+    found = rewrite(
+        {
+            "deployment.yaml": _deployment(_BOTH) + _SOPS,
+            "secret.yaml": secret + _SOPS,
+            "engine.yaml": settings + _SOPS,
+            "plain.yaml": _deployment(_BOTH, name="plain"),
+        }
+    )
+    assert found["changed"] == ["plain.yaml"]
+    why = "is encrypted by SOPS, which signs the whole file: change it with sops"
+    assert found["stays"] == {"deployment.yaml": why, "engine.yaml": why}
+
+
+def test_equal_names_in_two_directories(rewrite: Run, tmp_path: Path) -> None:
+    files = {f"{place}/srv.yaml": _deployment(_BOTH, name=place) for place in ("east", "west")}
+    paths = [str(tmp_path / place) for place in ("east", "west")]
+    out = tmp_path / "out"
+    assert rewrite(files, paths=paths, directory=str(out))["changed"] == ["east/srv.yaml", "west/srv.yaml"]
+    assert [f"name: {place}" in (out / place / "srv.yaml").read_text() for place in ("east", "west")] == [True, True]
+    # Where they are.
+    assert rewrite({}, paths=[f"{path}/srv.yaml" for path in paths])["changed"] == ["east/srv.yaml", "west/srv.yaml"]
+    # One file by two paths is one file.
+    again = [paths[0], f"{paths[0]}/", f"{paths[0]}/srv.yaml"]
+    assert rewrite({}, paths=again, state="absent")["changed"] == ["srv.yaml"]
