@@ -30,6 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.need import needed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.revert import restored, with_way_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape
 
@@ -165,11 +166,13 @@ class _Rewriter:
         reasons: List[str] = []
         found = zip(shapes, workloads.templates(unit.ref.kind, unit.item))
         for pod, place in found:
-            if not pod_template.requesting(pod, self.options.site):
+            need = needed(pod, self.options.site)
+            if not need.containers:
                 continue
             namespace = text(at(unit.item, "metadata", "namespace")) or self.options.namespace
             template = pod_template.RewrittenTemplate(
                 pod,
+                need,
                 dict_of(place.spec),
                 workloads.holder(unit.ref.kind, unit.item, pod.place),
                 unit.ref.kind.kind,
@@ -179,9 +182,7 @@ class _Rewriter:
                 self.options.site,
             )
             try:
-                site = self.options.site
-                gpus, parts = pod_template.gpus(pod, site), pod_template.parts(pod, site)
-                requests = choice.chosen(unit.ref, gpus, self.options, parts)
+                requests = choice.chosen(unit.ref, need, self.options)
             except ChoiceError as error:
                 reasons.append(str(error))
                 continue
