@@ -59,11 +59,14 @@ class TemplateNeed:
     def gpus(self) -> Dict[str, int]:
         """The whole GPUs that its pods have at the same time, by resource."""
         names = dict.fromkeys(name for each in self.containers for name in each.gpus)
-        return {name: at_once(self.containers, lambda each, name=name: each.gpus.get(name, 0)) for name in names}
+        return {name: self._of(name) for name in names}
 
     @property
     def whole(self) -> int:
         return at_once(self.containers, lambda each: each.whole)
+
+    def _of(self, name: str) -> int:
+        return at_once(self.containers, lambda each: each.gpus.get(name, 0))
 
     def __str__(self) -> str:
         if self.whole and set(self.gpus) != {"nvidia.com/gpu"}:

@@ -40,14 +40,15 @@ _TO_POD = {"status.hostIP": "status.podIP", "status.hostIPs": "status.podIPs"}
 class RewrittenTemplate:
     """A pod template of an object that may be changed: ``holder`` has its metadata, ``spec`` its containers.
 
-    ``holder`` is ``None`` where the template has no metadata of its own. ``pods`` is the number of pods, ``None`` where
-    it is not known.
+    ``holder`` is ``None`` where the template has no metadata of its own; ``networks`` is what names its networks for
+    Multus. ``pods`` is the number of pods, ``None`` where it is not known.
     """
 
     pod: PodShape
     need: TemplateNeed
     spec: Dict[str, Any]
     holder: Any
+    networks: Any
     kind: str
     pods: Any = None
     namespace: str = ""
@@ -163,7 +164,7 @@ def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namesp
                 del container["resources"][part]
         if container.get("resources") == {}:
             del container["resources"]
-    annotations = at(template.holder, "metadata", "annotations") if networks else None
+    annotations = at(template.networks, "metadata", "annotations") if networks else None
     if isinstance(annotations, dict) and annotations.get(findings.NETWORKS):
         # Another network takes its place, so that the order stays.
         annotations[findings.NETWORKS] = ""
@@ -171,7 +172,7 @@ def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namesp
     for request in requests:
         _annotate(template.holder, request)
     if networks:
-        _drop_network(template.holder)
+        _drop_network(template.networks)
 
 
 def _containers(spec: Mapping[str, Any]) -> List[Any]:

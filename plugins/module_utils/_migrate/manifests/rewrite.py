@@ -16,7 +16,7 @@ from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Sequence, 
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef, Slot, ref_of, slots
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef, Slot, slots
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, findings, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import Finding
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import (
@@ -79,7 +79,7 @@ def reverted(documents: Sequence[Any], fixed: Collection[int] = ()) -> RewriteRe
             slot.holder[slot.place] = restored(item)
         except (revert.PatchError, ValueError) as error:
             why = f"cannot go back, because it was changed since: {error}"
-            result.notes.append(Note(slot.document, ref_of(item, ""), CANNOT, why))
+            result.notes.append(Note(slot.document, slot.ref(""), CANNOT, why))
     return result
 
 
@@ -108,7 +108,7 @@ class _Rewriter:
 
     def unit(self, slot: Slot, fixed: bool) -> Iterator[_Object]:
         item = slot.holder[slot.place]
-        ref = ref_of(item, self.options.namespace)
+        ref = slot.ref(self.options.namespace)
         if not isinstance(at(item, "metadata"), dict):
             return
         was = item
@@ -175,6 +175,7 @@ class _Rewriter:
                 need,
                 dict_of(place.spec),
                 workloads.holder(unit.ref.kind, unit.item, pod.place),
+                workloads.network_holder(unit.ref.kind, unit.item, pod.place),
                 unit.ref.kind.kind,
                 workloads.pods_of(unit.ref.kind, unit.item, pod.place),
                 namespace,
