@@ -85,9 +85,15 @@ options:
         type: int
         default: 0
       nics:
-        description: Number of NICs that the claim includes, V(0) if it is not known.
+        description:
+          - Number of NICs that the claim includes, or that a container gets. V(0) stands for all NICs that a container
+            could use on its node.
         type: int
         default: 0
+      gpus_only:
+        description: Whether the claim has GPUs and no NICs.
+        type: bool
+        default: false
       annotations:
         description: Annotations of the pod.
         type: dict
@@ -111,15 +117,42 @@ options:
         default: false
       gpu_resource:
         description:
-          - Extended resource of GPUs of which the container must request at least one. If empty, the request needs no
-            GPU.
+          - Extended resource of GPUs of which the container must request at least one. It then gets the NICs near to
+            its GPUs. If empty, the request needs no GPU.
         type: str
         default: ''
+      gpu_vendors:
+        description:
+          - Vendors of the GPUs of the nodes, such as V(nvidia), V(amd), V(intel) and V(habana). If it is not known,
+            these are taken to be V(nvidia).
+        type: list
+        elements: str
+        default: []
+      gpu_models:
+        description: Models of the GPUs of the nodes, as their driver names them.
+        type: list
+        elements: str
+        default: []
+      gpu_resources:
+        description: Extended resources that are the GPUs of these nodes, whatever their names say.
+        type: list
+        elements: str
+        default: []
+      node_gpus:
+        description: Number of GPUs of a node, V(0) if it is not known.
+        type: int
+        default: 0
+      node_nics:
+        description: Number of NICs that are near to GPUs of a node, V(0) if it is not known.
+        type: int
+        default: 0
   choices:
     description:
       - Names of the requests for each workload, by the workload's name or C(namespace/name).
       - By default, a workload gets the group's only request with as many whole GPUs as the workload has, or else the
-        only request without GPUs. If several requests match, the workload stays as it is.
+        only request without GPUs. If several requests match, the workload stays as it is, and also if its GPUs are of
+        another vendor or model, or if it asks for more NICs than the request has. It asks for as many as its RDMA
+        resources say, and for the share of its GPUs in the NICs of a node.
     type: dict
     default: {}
   resources:
@@ -220,6 +253,12 @@ _REQUEST = {
     "namespace": _TEXT,
     "host_network": {"type": "bool", "default": False},
     "gpu_resource": _TEXT,
+    "gpus_only": {"type": "bool", "default": False},
+    "gpu_vendors": _NAMES,
+    "gpu_models": _NAMES,
+    "gpu_resources": _NAMES,
+    "node_gpus": _NUMBER,
+    "node_nics": _NUMBER,
 }
 _OPTIONS = {
     "paths": {"type": "list", "elements": "path", "required": True},

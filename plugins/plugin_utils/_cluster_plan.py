@@ -132,7 +132,9 @@ def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:
         "images": _fleet.with_images(run_of) if present else [],
         "charts": registry.charts(run_of.values) if run_of.with_cluster else [],
         "strategies": _fleet.strategies(run_of),
-        "requests": plain({group: requests.named(_objects(plan), each) for group, each in plan.requests.items()}),
+        "requests": plain(
+            {group: requests.named(_objects(plan), each, run_of.hosts) for group, each in plan.requests.items()}
+        ),
     }
 
 

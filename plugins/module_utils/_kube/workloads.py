@@ -15,9 +15,17 @@ github.com/kserve/kserve v0.17.0, and volcano.sh/apis (batch/v1alpha1).
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, integer, table, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import (
+    at,
+    entries,
+    integer,
+    strings,
+    table,
+    text,
+)
 
 
 class Kind(NamedTuple):
@@ -84,11 +92,18 @@ _SPECS: Dict[Kind, Tuple[str, ...]] = {
     Kind("serving.kserve.io", "ServingRuntime"): ("spec", "spec.workerSpec"),
 }
 KINDS = (*_TEMPLATES, *_SPECS)
+# Their pods get annotations of the object itself, Multus' among them (github.com/kserve/kserve v0.17.0, packages
+# llmisvc, with its approved prefixes, and inferenceservice of pkg/controller).
+_PASSING = {Kind("serving.kserve.io", "InferenceService"), Kind("serving.kserve.io", "LLMInferenceService")}
+_PASSED = "k8s.v1.cni.cncf.io/"
 _JOBS = {kind for kind in KINDS if kind.kind.endswith(("Job", "JobSet")) and kind.kind != "CronJob"}
 
 
 class PodTemplate(NamedTuple):
-    """A pod template of an object: its path, metadata (empty for bare specs), and spec, all as the object has them."""
+    """A pod template of an object: its path, metadata, and spec, all as the object has them.
+
+    For bare specs, the metadata is what pods get of that of the object, as far as networks are concerned.
+    """
 
     place: str
     metadata: Mapping[str, Any]
@@ -116,7 +131,18 @@ def templates(kind: Kind, item: Mapping[str, Any]) -> Iterator[PodTemplate]:
             yield PodTemplate(place, table(found.get("metadata")), table(found.get("spec")))
     for path in _SPECS.get(kind, ()):
         for place, found in _walk(item, path.split("."), ""):
-            yield PodTemplate(place, {}, found)
+            yield PodTemplate(place, _passed(kind, item), found)
+
+
+def _passed(kind: Kind, item: Mapping[str, Any]) -> Mapping[str, Any]:
+    annotations = strings(at(item, "metadata", "annotations")) if kind in _PASSING else {}
+    found = {name: value for name, value in annotations.items() if name.startswith(_PASSED)}
+    return {"annotations": found} if found else {}
+
+
+def network_holder(kind: Kind, item: Any, place: str) -> Any:
+    """The map whose metadata names networks for the pods of the template at this place, ``None`` without one."""
+    return item if kind in _PASSING else holder(kind, item, place)
 
 
 def holder(kind: Kind, item: Any, place: str) -> Any:
@@ -175,11 +201,20 @@ def pods_of(kind: Kind, item: Mapping[str, Any], place: str) -> Optional[int]:
 
 
 class Slot(NamedTuple):
-    """Where an object is: an entry of the documents or of the items of a List."""
+    """Where an object is: an entry of the documents or of the items of a list.
+
+    ``type`` is its kind where only its list says so (``DeploymentList``).
+    """
 
     document: int
     holder: List[Any]
     place: int
+    type: Mapping[str, str] = MappingProxyType({})
+
+    def ref(self, namespace: str) -> ObjectRef:
+        """What the object calls itself; ``namespace`` is its namespace if it names none."""
+        item = self.holder[self.place]
+        return ref_of({**self.type, **item} if isinstance(item, dict) else item, namespace)
 
 
 def is_object(document: Any) -> bool:
@@ -190,9 +225,12 @@ def is_object(document: Any) -> bool:
 def slots(documents: List[Any]) -> Iterator[Slot]:
     """Where the objects of documents are."""
     for number, document in enumerate(documents):
-        if at(document, "kind") == "List" and isinstance(at(document, "items"), list):
+        kind = text(at(document, "kind"))
+        if kind.endswith("List") and isinstance(at(document, "items"), list):
+            version = text(document.get("apiVersion"))
+            found = {"apiVersion": version, "kind": kind[: -len("List")]} if kind != "List" else {}
             for place in range(len(document["items"])):
-                yield Slot(number, document["items"], place)
+                yield Slot(number, document["items"], place, found)
         else:
             yield Slot(number, documents, number)
 

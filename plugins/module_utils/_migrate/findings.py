@@ -12,7 +12,7 @@ Also ports that were moved so that pods with hostNetwork fit on one node, and th
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
     WELL_KNOWN,
@@ -105,14 +105,24 @@ def is_ours(annotation: str) -> bool:
 
 def injected(pod: PodShape, container: ContainerShape, site: Names) -> bool:
     """Whether a container gets devices of RDMA by an annotation of its pod."""
+    found = _wish(pod, container, site)
+    return found is not None and (has_gpu(container, site) or not found.nearest)
+
+
+def hcas_injected(pod: PodShape, container: ContainerShape, site: Names) -> int:
+    """The number of HCAs that an annotation of its pod names for a container."""
+    found = _wish(pod, container, site)
+    return len(set(found.hcas)) if found else 0
+
+
+def _wish(pod: PodShape, container: ContainerShape, site: Names) -> Optional[wish.NicWish]:
     if not injections(pod):
-        return False
+        return None
     shown = Pod("", "", dict(pod.annotations))
     try:
-        found = wish.of_container(shown, Container(container.name), "annotated", (), has_gpu(container, site))
+        return wish.of_container(shown, Container(container.name), "annotated", (), has_gpu(container, site))
     except RecursionError:
-        return False
-    return found is not None and (has_gpu(container, site) or not found.nearest)
+        return None
 
 
 def _forces_tcp(name: str, value: str) -> bool:

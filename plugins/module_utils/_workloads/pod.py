@@ -211,3 +211,8 @@ def counts(spec: Mapping[str, Any]) -> Tuple[int, int]:
         every = every or (kind == "nic" and count is None)
         found[kind] = found.get(kind, 0) + (count or 0)
     return found["gpu"], 0 if every else found["nic"]
+
+
+def has_nics(spec: Mapping[str, Any]) -> bool:
+    """Whether a ``ResourceClaimSpec`` of the group's claims has any NICs, and not GPUs alone."""
+    return any(str(request["name"]).startswith("nic") for request in spec["devices"]["requests"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +39,13 @@ PARTS = {
 }
 SITE = Names(gpus=("example.org/",))
 FOUR = NamedRequest("four", templates={NAMESPACE: "four-1"}, gpus=4)
+
+
+def known(*requests: NamedRequest) -> list[NamedRequest]:
+    """Requests of a group that has all of these GPUs."""
+    vendors, models = ["nvidia", "amd", "intel", "habana"], ["Tesla V100-SXM2-32GB"]
+    own = [name for name in (*WHOLE, *PARTS) if name.startswith("example.org/")]
+    return [replace(each, gpu_vendors=vendors, gpu_models=models, gpu_resources=own) for each in requests]
 
 
 def asking(resource: str, number: str = "1", **spec: Any) -> Object:
@@ -116,7 +124,7 @@ def test_a_name_that_only_the_site_knows() -> None:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_claim_with_gpus_replaces_whole_ones(name: str) -> None:
-    spec = only(asking(name, "4"), RewriteOptions([ONE, PAIR, FOUR], site=SITE))["spec"]
+    spec = only(asking(name, "4"), RewriteOptions(known(ONE, PAIR, FOUR), site=SITE))["spec"]
     assert spec["resourceClaims"] == [{"name": "rdma", "resourceClaimTemplateName": "four-1"}]
     assert spec["containers"][0]["resources"] == {"claims": [{"name": "rdma"}]}
 
@@ -126,9 +134,9 @@ def test_a_claim_for_whole_gpus_does_not_replace_parts(name: str, what: str) -> 
     chosen = RewriteOptions([ONE, PAIR], {"pod": ["pair"]}, SITE)
     assert refused(asking(name), chosen) == f"the claim has whole GPUs, which cannot replace {name}, {what}"
     only_gpus = f"no request of the group fits a pod with {name}, {what}; it has pair"
-    assert refused(asking(name), RewriteOptions([PAIR], site=SITE)) == only_gpus
+    assert refused(asking(name), RewriteOptions(known(PAIR), site=SITE)) == only_gpus
     # Beside a claim for the NIC, the device plugin goes on handing them out.
-    resources = only(asking(name), RewriteOptions([ONE, PAIR], site=SITE))["spec"]["containers"][0]["resources"]
+    resources = only(asking(name), RewriteOptions(known(ONE, PAIR), site=SITE))["spec"]["containers"][0]["resources"]
     assert resources == {"limits": {name: "1"}, "claims": [{"name": "rdma"}]}
 
 
@@ -140,10 +148,11 @@ def test_what_was_counted_is_told() -> None:
 
 @pytest.mark.parametrize("name", ["nvidia.com/v100", "nvidia.com/mig-1g.5gb", "example.org/gpu"])
 def test_injection_finds_nics_for_gpus_of_any_name(name: str) -> None:
-    limits = only(asking(name), RewriteOptions([NEAREST], site=SITE))["spec"]["containers"][0]["resources"]["limits"]
+    options = RewriteOptions(known(NEAREST), site=SITE)
+    limits = only(asking(name), options)["spec"]["containers"][0]["resources"]["limits"]
     assert limits == {name: "1", "rdma.io/hca": "1"}
     why = "nearest gives the NICs nearest to nvidia.com/gpu, but container main requests no GPU"
-    assert refused(asking("amd.com/gpu"), RewriteOptions([NEAREST])) == why
+    assert refused(asking("amd.com/gpu"), options) == why
 
 
 def test_ports_that_were_moved_belong_to_the_container_with_gpus() -> None:
@@ -157,7 +166,7 @@ def test_ports_that_were_moved_belong_to_the_container_with_gpus() -> None:
 
     found = audited([server("a", 8000), server("b", 8001)], gpu_resources=SITE.gpus)
     assert all("ports_remapped" in [one["code"] for one in each["findings"]] for each in found["workloads"])
-    there, _notes = moved(server("a", 8000), server("b", 8001), options=RewriteOptions([ONE], site=SITE))
+    there, _notes = moved(server("a", 8000), server("b", 8001), options=RewriteOptions(known(ONE), site=SITE))
     assert [one["spec"]["containers"][1]["ports"] for one in there] == [[{"containerPort": 8000}]] * 2
 
 

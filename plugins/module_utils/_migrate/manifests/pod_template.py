@@ -13,16 +13,16 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
     NVIDIA,
     WELL_KNOWN,
-    WHOLE,
     Names,
     gpu,
     is_gpu,
     is_rdma,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, integer, text, texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, text, texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import findings
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice, need
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import NamedRequest
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.need import TemplateNeed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ContainerShape, PodShape
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
@@ -40,52 +40,20 @@ _TO_POD = {"status.hostIP": "status.podIP", "status.hostIPs": "status.podIPs"}
 class RewrittenTemplate:
     """A pod template of an object that may be changed: ``holder`` has its metadata, ``spec`` its containers.
 
-    ``holder`` is ``None`` where the template has no metadata of its own. ``pods`` is the number of pods, ``None`` where
-    it is not known.
+    ``holder`` is ``None`` where the template has no metadata of its own; ``networks`` is what names its networks for
+    Multus. ``pods`` is the number of pods, ``None`` where it is not known.
     """
 
     pod: PodShape
+    need: TemplateNeed
     spec: Dict[str, Any]
     holder: Any
+    networks: Any
     kind: str
     pods: Any = None
     namespace: str = ""
     volcano: bool = False
     site: Names = WELL_KNOWN
-
-
-def requesting(pod: PodShape, site: Names) -> List[ContainerShape]:
-    """The containers that get RDMA in the old way and are to request it.
-
-    Not those that only name HCAs in a variable: a launcher does so for others.
-    """
-    return [
-        container
-        for container in pod.containers
-        if findings.rdma_resources(container, site)
-        or findings.injected(pod, container, site)
-        or (pod.host_network and findings.has_gpu(container, site))
-        or any("infiniband" in pod.host_paths.get(name, "") for name in container.mounts)
-    ]
-
-
-def gpus(pod: PodShape, site: Names) -> int:
-    """Whole GPUs of the containers that are to request RDMA."""
-    return sum(sum(_whole(container, site).values()) for container in requesting(pod, site))
-
-
-def _whole(container: ContainerShape, site: Names) -> Dict[str, int]:
-    found = {name: gpu(name, site) for name in container.resources}
-    return {
-        name: integer(container.resources[name]) or 0 for name, kind in found.items() if kind and kind.part == WHOLE
-    }
-
-
-def parts(pod: PodShape, site: Names) -> List[str]:
-    """What these containers have of GPUs that are not whole, each with what it is."""
-    names = sorted({name for container in requesting(pod, site) for name in container.resources})
-    found = [(name, gpu(name, site)) for name in names]
-    return [f"{name}, a {kind.part} of a GPU" for name, kind in found if kind and kind.part != WHOLE]
 
 
 def _beside_gpu(container: ContainerShape, request: NamedRequest, site: Names) -> bool:
@@ -96,7 +64,7 @@ def _beside_gpu(container: ContainerShape, request: NamedRequest, site: Names) -
 
 def obstacles(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> Iterator[str]:
     """Why the template cannot be changed, in the words of its manifest."""
-    pod, using = template.pod, requesting(template.pod, template.site)
+    pod, using = template.pod, need.requesting(template.pod, template.site)
     stays = any(request.host_network for request in requests)
     if template.kind == "DaemonSet":
         why = "hostNetwork may have another reason: " if pod.host_network else ""
@@ -126,14 +94,7 @@ def obstacles(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> 
             yield f"{request.name} gives {nearest}, but container {without[0]} requests no GPU"
         if request.annotations and template.holder is None:
             yield f"{request.name} needs an annotation on the pods, which this {template.kind} cannot have"
-    wanted = sum(request.gpus for request in requests)
-    having = {container.name: found for container in using if (found := _whole(container, template.site))}
-    shared = parts(pod, template.site)
-    if wanted and shared:
-        yield f"the claim has whole GPUs, which cannot replace {shared[0]}"
-    elif wanted and [sum(found.values()) for found in having.values()] != [wanted]:
-        told = [f"{name} has {_written(found)}" for name, found in having.items()]
-        yield f"the claim has {wanted} GPUs for one container, but {', '.join(told) or 'no container has any'}"
+    yield from _other_gpus(template, sum(request.gpus for request in requests))
     networks = pod.annotations.get(findings.NETWORKS, "")
     if ("," in networks or networks.startswith("[")) and any(
         findings.rdma_resources(container, template.site) for container in using
@@ -141,23 +102,30 @@ def obstacles(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> 
         yield f"{findings.NETWORKS} names several networks, and which of them moves the NIC is unknown"
 
 
-def _written(limits: Mapping[str, int]) -> str:
-    return " and ".join(f"{name}: {number}" for name, number in limits.items())
+def _other_gpus(template: RewrittenTemplate, wanted: int) -> Iterator[str]:
+    """Why a claim with this many GPUs cannot replace those of the template. Init containers have the claim before."""
+    having = [each for each in template.need.containers if each.gpus]
+    lasting = [each.whole for each in having if not each.init]
+    first = [each.whole for each in having if each.init]
+    if wanted and template.need.parts:
+        yield f"the claim has whole GPUs, which cannot replace {template.need.parts[0]}"
+    elif wanted and ((lasting or [max(first, default=0)]) != [wanted] or any(number > wanted for number in first)):
+        told = [f"{each.name} has {need.written(each.gpus)}" for each in having]
+        yield f"the claim has {wanted} GPUs for one container, but {', '.join(told) or 'no container has any'}"
 
 
 def fewer(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> Iterator[str]:
-    """Resources of which the template requested more than its claims have."""
-    nics = sum(request.nics for request in requests)
-    if not nics or not all(request.nics for request in requests):
-        return
-    wanted: Dict[str, int] = {}
-    for container in template.pod.containers:
-        for name in findings.rdma_resources(container, template.site) if not container.init else ():
-            wanted[name] = wanted.get(name, 0) + (integer(container.resources[name]) or 0)
-    for name, number in wanted.items():
-        if number > nics:
-            claims = " and ".join(request.name for request in requests)
-            yield f"{name}: {number} became {claims}, with {counted(nics, 'NIC')} for all containers of the pod"
+    """What the template asked for and its requests may not have, though people chose them."""
+    names = " and ".join(request.name for request in requests)
+    if template.need.unclear:
+        yield f"{template.need.unclear} is no number of devices: whether {names} has enough is not known"
+    lack = choice.shortage(template.need.containers, requests)
+    if lack:
+        claimed = " for all containers of the pod" if any(request.claimed for request in requests) else ""
+        yield f"{names} has {counted(lack.given, 'NIC')}{claimed}, which asked for {counted(lack.wanted, 'NIC')}"
+    others = [request.other_hardware(template.need.hardware, template.site) for request in requests]
+    for name in dict.fromkeys(filter(None, others)):
+        yield f"{name} is not known to be a GPU of the nodes of {names}"
 
 
 def _host_network(template: RewrittenTemplate) -> Iterator[str]:
@@ -173,7 +141,7 @@ def _host_network(template: RewrittenTemplate) -> Iterator[str]:
 def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namespace: str) -> None:
     """Change the template in place; there are no obstacles. Raises ChoiceError before anything is changed."""
     names = [choice.object_name(request, namespace) for request in requests]
-    containers = requesting(template.pod, template.site)
+    containers = need.requesting(template.pod, template.site)
     using = {container.name for container in containers}
     networks = any(findings.rdma_resources(container, template.site) for container in containers)
     spec = template.spec
@@ -196,7 +164,7 @@ def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namesp
                 del container["resources"][part]
         if container.get("resources") == {}:
             del container["resources"]
-    annotations = at(template.holder, "metadata", "annotations") if networks else None
+    annotations = at(template.networks, "metadata", "annotations") if networks else None
     if isinstance(annotations, dict) and annotations.get(findings.NETWORKS):
         # Another network takes its place, so that the order stays.
         annotations[findings.NETWORKS] = ""
@@ -204,7 +172,7 @@ def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namesp
     for request in requests:
         _annotate(template.holder, request)
     if networks:
-        _drop_network(template.holder)
+        _drop_network(template.networks)
 
 
 def _containers(spec: Mapping[str, Any]) -> List[Any]:

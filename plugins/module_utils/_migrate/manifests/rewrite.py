@@ -16,7 +16,7 @@ from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Sequence, 
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, text
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef, Slot, ref_of, slots
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef, Slot, slots
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, findings, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.catalogue import Finding
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import (
@@ -31,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.need import needed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.revert import restored, with_way_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape
 
@@ -80,7 +81,7 @@ def reverted(documents: Sequence[Any], fixed: Collection[int] = ()) -> RewriteRe
             slot.holder[slot.place] = restored(item)
         except (revert.PatchError, ValueError) as error:
             why = f"cannot go back, because it was changed since: {error}"
-            result.notes.append(Note(slot.document, ref_of(item, ""), CANNOT, why))
+            result.notes.append(Note(slot.document, slot.ref(""), CANNOT, why))
     return result
 
 
@@ -113,7 +114,7 @@ class _Rewriter:
 
     def unit(self, slot: Slot, fixed: bool) -> Iterator[_Object]:
         item = slot.holder[slot.place]
-        ref = ref_of(item, self.options.namespace)
+        ref = slot.ref(self.options.namespace)
         if not isinstance(at(item, "metadata"), dict):
             return
         was = item
@@ -174,13 +175,16 @@ class _Rewriter:
         reasons: List[str] = []
         found = zip(shapes, workloads.templates(unit.ref.kind, unit.item))
         for pod, place in found:
-            if not pod_template.requesting(pod, self.options.site):
+            need = needed(pod, self.options.site)
+            if not need.containers:
                 continue
             namespace = text(at(unit.item, "metadata", "namespace")) or self.options.namespace
             template = pod_template.RewrittenTemplate(
                 pod,
+                need,
                 dict_of(place.spec),
                 workloads.holder(unit.ref.kind, unit.item, pod.place),
+                workloads.network_holder(unit.ref.kind, unit.item, pod.place),
                 unit.ref.kind.kind,
                 workloads.pods_of(unit.ref.kind, unit.item, pod.place),
                 namespace,
@@ -188,9 +192,7 @@ class _Rewriter:
                 self.options.site,
             )
             try:
-                site = self.options.site
-                gpus, parts = pod_template.gpus(pod, site), pod_template.parts(pod, site)
-                requests = choice.chosen(unit.ref, gpus, self.options, parts)
+                requests = choice.chosen(unit.ref, need, self.options)
             except ChoiceError as error:
                 reasons.append(str(error))
                 continue

@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import pods
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice, pod_template, revert
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import need, revert
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
     NamedRequest,
     RewriteOptions,
@@ -29,7 +26,6 @@ from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests impor
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import (
     NEAREST,
     ONE,
-    PAIR,
     SHARED,
     SINGLE,
     moved,
@@ -50,7 +46,7 @@ def test_which_of_them_are_rewritten() -> None:
     for one in there:
         for shape in pods.read(workloads.ref_of(one, "").kind, one).pods:
             if one["metadata"]["name"] in changed:
-                assert not pod_template.requesting(shape, WELL_KNOWN) or shape.host_paths
+                assert not need.requesting(shape, WELL_KNOWN) or shape.host_paths
                 assert not shape.host_network
 
 
@@ -166,40 +162,8 @@ def test_which_request_is_not_guessed(options: RewriteOptions, why: str) -> None
     assert refused(named("decode"), options) == why
 
 
-def test_requests_by_number_of_gpus() -> None:
-    ref = workloads.ref_of(named("decode"), "")
-    options = RewriteOptions([ONE, PAIR, SINGLE])
-    assert [ask.name for ask in choice.chosen(ref, 1, options)] == ["pair"]
-    assert [ask.name for ask in choice.chosen(ref, 8, options)] == ["one-nic"]
-    assert [ask.name for ask in choice.chosen(ref, 0, options)] == ["one-nic"]
-
-
 def test_a_label_that_nodes_lose_is_left_to_people() -> None:
     item = named("decode")
     item["spec"]["template"]["spec"]["nodeSelector"] = {"zerocopy.rdma/shared-device": "h100"}
     _there, notes = moved(item)
     assert notes == [("decode", "left", "selects nodes by zerocopy.rdma/shared-device")]
-
-
-@pytest.mark.parametrize(
-    ("requested", "nics", "said"),
-    [
-        (["1"], 1, []),
-        (["8"], 8, []),
-        # Not known.
-        (["8"], 0, []),
-        (["8"], 1, ["rdma/ib: 8 became one-nic, with 1 NIC for all containers of the pod"]),
-        (["2", 2], 3, ["rdma/ib: 4 became one-nic, with 3 NICs for all containers of the pod"]),
-    ],
-)
-def test_fewer_nics_than_before_are_told(requested: list[Any], nics: int, said: list[str]) -> None:
-    item = named("debug")
-    containers = [
-        {"name": f"c{place}", "image": "x", "resources": {"limits": {"rdma/ib": number}}}
-        for place, number in enumerate(requested)
-    ]
-    item["spec"]["containers"] = containers
-    # One after the other.
-    item["spec"]["initContainers"] = [{"name": "check", "image": "x", "resources": {"limits": {"rdma/ib": "9"}}}]
-    _there, notes = moved(item, options=RewriteOptions([replace(ONE, nics=nics)]))
-    assert [text for _name, _level, text in notes] == said

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting i
     container,
     moved,
     only,
+    refused,
 )
 
 
@@ -114,6 +115,18 @@ def test_networks_of_multus() -> None:
     assert rail["spec"]["template"]["metadata"]["annotations"] == {"k8s.v1.cni.cncf.io/networks": "llm/rail"}
 
 
+@pytest.mark.parametrize("name", ["over-vfs", "granite"])
+def test_networks_that_kserve_passes_on_to_pods(name: str) -> None:
+    """Of the object itself: its pods have no metadata of their own in it."""
+    (item,) = [each for each in (*objects(), *guides()) if each["metadata"]["name"] == name]
+    item["metadata"]["annotations"] = {"k8s.v1.cni.cncf.io/networks": "llm/rail", "example.org/team": "a"}
+    after = only(item)
+    assert after["metadata"]["annotations"] == {"example.org/team": "a"}
+    assert rewrite.reverted(moved(item)[0]).documents == [item]
+    item["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "llm/one,llm/two"
+    assert "names several networks" in refused(item)
+
+
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -191,4 +204,16 @@ def test_a_list_of_objects_and_documents_that_are_none() -> None:
     (nothing, there), _notes = moved(None, whole)  # type: ignore[arg-type]  # what an empty document is
     assert nothing is None
     assert there["items"] == [moved(named("decode"))[0][0], named("web")]
+    assert rewrite.reverted([there]).documents == [whole]
+
+
+@pytest.mark.parametrize("with_kind", [True, False])
+def test_a_list_of_one_kind(with_kind: bool) -> None:
+    """As the API server sends it, the objects have no kind of their own."""
+    item = named("decode")
+    if not with_kind:
+        del item["kind"], item["apiVersion"]
+    whole = {"apiVersion": "apps/v1", "kind": "DeploymentList", "items": [item]}
+    (there,), _notes = moved(whole)
+    assert there["items"][0]["spec"] == moved(named("decode"))[0][0]["spec"]
     assert rewrite.reverted([there]).documents == [whole]

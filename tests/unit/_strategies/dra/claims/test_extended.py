@@ -13,6 +13,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.need import TemplateNeed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner as claims_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
@@ -129,8 +130,8 @@ def test_a_rewritten_manifest_uses_a_template_where_there_is_one() -> None:
     by_limits = choice.NamedRequest(HCA, limits={HCA: 1})
     by_claim = choice.NamedRequest("one-nic", templates={"default": "one-nic-0a1b2c3d4e"})
     pod = ObjectRef(Kind("", "Pod"), "default", "trainer")
-    assert choice.chosen(pod, 0, choice.RewriteOptions([by_limits, by_claim])) == [by_claim]
-    assert choice.chosen(pod, 0, choice.RewriteOptions([by_limits])) == [by_limits]
+    assert choice.chosen(pod, TemplateNeed(), choice.RewriteOptions([by_limits, by_claim])) == [by_claim]
+    assert choice.chosen(pod, TemplateNeed(), choice.RewriteOptions([by_limits])) == [by_limits]
 
 
 def test_a_template_and_a_resource_stand_side_by_side(facts_of: Facts) -> None:
