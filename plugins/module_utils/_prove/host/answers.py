@@ -30,6 +30,8 @@ class _Change:
 
 @dataclass
 class _Concern:
+    changed: bool
+    error: Any
     changes: List[_Change] = field(default_factory=list)
     warnings: List[Any] = field(default_factory=list)
     reboot_reasons: List[Any] = field(default_factory=list)
