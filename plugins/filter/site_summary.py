@@ -64,9 +64,7 @@ def site_summary(
     context: Mapping[str, Any], hosts: Sequence[str], hostvars: _inventory.Hostvars, active: Sequence[str]
 ) -> List[str]:
     groups = {host: _groups.of(hostvars, host) for host in hosts}
-    nodes = [
-        drift.HostDrift(host, group, _inventory.raw(hostvars[host], drift.RESULT)) for host, group in groups.items()
-    ]
+    nodes = [drift.read(host, group, _inventory.raw(hostvars[host], drift.RESULT)) for host, group in groups.items()]
     return site.lines(
         site.SiteRun(
             nodes,

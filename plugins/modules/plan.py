@@ -164,7 +164,9 @@ postponed:
   type: list
   elements: str
 unplanned:
-  description: Why nothing is planned for a host, by host. M(zerocopy.rdma.node) fails on these hosts.
+  description:
+    - Why nothing is planned for a host, by host, for example because its facts do not allow it. M(zerocopy.rdma.node)
+      fails on these hosts. If no other host is left, RV(problems) has this instead.
   returned: O(parts) has V(node)
   type: dict
   sample: {h100-03: "h100-03: there are no facts about its HCAs"}

@@ -151,13 +151,12 @@ silent:
   returned: O(kind=drift)
   type: list
   elements: str
-errors:
+blocked:
   description:
-    - Why concerns could not be compared and a run would fail, with the hosts. Errors whose cause an earlier change of
-      the same run may remove are left out.
+    - Why concerns of a host could not be compared, by host. Such a host fails, and is not changed. Errors whose cause
+      an earlier change of the same run may remove are left out.
   returned: O(kind=drift)
-  type: list
-  elements: str
+  type: dict
 kinds:
   description: Hosts of a group that differ in the same way, with C(group), C(hosts), and C(concerns) as text.
   returned: O(kind=drift)

@@ -15,6 +15,7 @@ from ansible.plugins.connection import ConnectionBase
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.concerns import CONCERNS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import answers
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _archive, _node, _node_plan, _plan_files, _program
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables
 
@@ -58,7 +59,10 @@ class NodeParts(_node.NodeAction):
             arguments["images"] = _with_ids(wanted["images"])
         if "daemons" in wanted and state == "present":
             arguments["daemons"] = _program.with_digests(wanted["daemons"])
-        return self.call(arguments, task_vars)
+        answer = self.call(arguments, task_vars)
+        wrong = answers.fault_of_comparison(answer)
+        # Nothing of the answer is kept: hosts are compared with each other by it.
+        return {"failed": True, "msg": f"The comparison of this node cannot be used: {wrong}"} if wrong else answer
 
     def changed(self, concern: str, options: Any, state: str, task_vars: Mapping[str, Any]) -> Answer:
         """What the change of one concern returns. Raises AnsibleConnectionFailure."""

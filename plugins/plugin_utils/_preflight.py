@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import preflight
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import by_host, messages
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 
 
@@ -34,9 +34,7 @@ def _host(
     if problem and host.chosen and matters(problem.variable):
         host.broken.append(problem)
     if facts and host.chosen:
-        host.facts, malformed = _inventory.facts_of(variables)
-        if malformed:
-            host.broken.append(Problem("ansible_facts.rdma", f"cannot be used: {malformed}"))
+        host.facts, host.malformed = _inventory.facts_of(variables)
     return host
 
 
@@ -53,8 +51,29 @@ def problems(
     ``everyone`` are all hosts of the inventory, with which they may collide. With ``prefix``, only variables whose
     names begin so are looked at. ``context`` is Jinja's.
     """
+    return preflight.problems(*_every(context, hosts, hostvars, everyone, facts, prefix))
+
+
+def refusals(
+    context: Mapping[str, Any], hosts: Sequence[str], hostvars: _inventory.Hostvars, everyone: Sequence[str] = ()
+) -> Tuple[List[str], Dict[str, List[str]]]:
+    """The same with facts: lines of what stops the run, or else by host those of what stops only this host."""
+    found = preflight.refusals(*_every(context, hosts, hostvars, everyone, True, ""))
+    every = messages([*found.shared, *found.own])
+    own = by_host(found.own)
+    # Where nobody is left, it is said once.
+    return (every, {}) if found.shared or not set(hosts) - set(own) else ([], own)
+
+
+def _every(
+    context: Mapping[str, Any],
+    hosts: Sequence[str],
+    hostvars: _inventory.Hostvars,
+    everyone: Sequence[str],
+    facts: bool,
+    prefix: str,
+) -> Tuple[List[PrepareHost], plan_variables.Options]:
     play, options = _inventory.of_play(context, hostvars), _inventory.options(context)
     chosen = dict.fromkeys(hosts, play)
     names = dict.fromkeys([*hosts, *everyone])
-    every = [_host(name, hostvars, chosen.get(name), facts, prefix) for name in names]
-    return preflight.problems(every, options)
+    return [_host(name, hostvars, chosen.get(name), facts, prefix) for name in names], options

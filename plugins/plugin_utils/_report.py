@@ -140,7 +140,7 @@ def fleet(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
 def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     hostvars = context["hostvars"]
     answers = [
-        report_drift.HostDrift(host, _groups.of(hostvars, host), _inventory.raw(hostvars[host], report_drift.RESULT))
+        report_drift.read(host, _groups.of(hostvars, host), _inventory.raw(hostvars[host], report_drift.RESULT))
         for host in _hosts(context, options)
     ]
     view = report_drift.view(answers, mode.check, mode.diff)

@@ -8,13 +8,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.waves import RAMP
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import RunPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _cluster_look,
     _cluster_plan,
@@ -48,16 +49,17 @@ class Making:
         """All hosts of the play, failed ones included."""
         return [str(name) for name in self.run.task["ansible_play_hosts_all"]]
 
-    def preflight(self, facts: bool, prefix: str = "") -> List[str]:
+    @property
+    def inventory(self) -> Tuple[Any, ...]:
+        """What preflight looks at."""
         task = self.run.task
-        everyone = task["groups"]["all"] if "groups" in task else ()
-        return _preflight.problems(task, self.hosts, task["hostvars"], everyone, facts, prefix)
+        return task, self.hosts, task["hostvars"], task["groups"]["all"] if "groups" in task else ()
 
 
 def _variables(making: Making) -> None:
     role = making.options["role"]
-    found = making.preflight(False)
-    own = making.preflight(False, f"{role}_") if role else found
+    found = _preflight.problems(*making.inventory)
+    own = _preflight.problems(*making.inventory, prefix=f"{role}_") if role else found
     making.problems += own
     making.result["postponed"] = [problem for problem in found if problem not in own]
 
@@ -75,10 +77,18 @@ def _api(making: Making) -> None:
     _cluster_look.reach(_fleet.fleet(making.run.task), making.ask)
 
 
+def _refused(host: HostPlan, lines: Sequence[str]) -> HostPlan:
+    """A host of which nothing is changed, whatever part of it could be."""
+    return replace(host, node=NodeOptions(), problem="\n".join(lines))
+
+
 def _node(making: Making) -> None:
+    shared, own = [], {}
     if making.options["state"] == _PRESENT:
-        making.problems += making.preflight(True)
-    hosts = {host.host: host for host in _node_plan.of_run(making.run, making.options["state"])}
+        shared, own = _preflight.refusals(*making.inventory)
+        making.problems += shared
+    planned = _node_plan.of_run(making.run, making.options["state"])
+    hosts = {host.host: _refused(host, own[host.host]) if host.host in own else host for host in planned}
     making.plan.hosts = hosts
     making.result["unplanned"] = {name: host.problem for name, host in hosts.items() if host.problem}
 

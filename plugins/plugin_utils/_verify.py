@@ -8,8 +8,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
@@ -84,7 +87,10 @@ def pods_plan(_context: Map, options: Map) -> Dict[str, Any]:
 
 
 def _facts(host: str, sent: Any) -> Dict[str, Facts]:
-    return {host: _inventory.read_facts(host, sent)} if sent else {}
+    # The host ring tells what is wrong with facts that cannot be used.
+    with contextlib.suppress(AnsibleFilterError):
+        return {host: _inventory.read_facts(host, sent)} if sent else {}
+    return {}
 
 
 def _pod_evidence(context: Map, options: Map, nodes: Sequence[str]) -> pod_judge.PodEvidence:

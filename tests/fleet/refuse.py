@@ -6,7 +6,7 @@
 DIR holds the expanded nodes (``expand.py``). Cases of different hosts and variables make one inventory, for a real
 ``ansible-playbook`` that has to fail with exactly the one message of each case. Where it does not, because one mistake
 hides another or for a worse reason, each is played on its own. In the end no file of any node may differ. Cases that
-need facts are for the plan, which gathers them. ``test_prepare_refusals.py`` tries the same cases in one
+need facts are for the comparison, which gathers them. ``test_prepare_refusals.py`` tries the same cases in one
 process, each on its own.
 """
 
@@ -26,6 +26,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+# What these nodes have no part for: a comparison must find nothing wrong but the mistakes.
+COMPARE = "compare.yml"
+COMPARABLE = {"rdma_runtime_flavour": "none", "rdma_kernel_modules": []}
 HERE = Path(__file__).resolve().parent
 PLAYBOOKS = HERE.parents[1] / "playbooks"
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "build" / "collections")]
@@ -67,6 +70,7 @@ class Player:
         path = self.scratch / (re.sub("[^a-z0-9]+", "-", name.lower()) + ".yml")
         path.write_text(yaml.safe_dump(inventory), "utf-8")
         command = ["ansible-playbook", f"--inventory={path}", str(playbook)]
+        command += ["-e", json.dumps(COMPARABLE)] if playbook.name == COMPARE else []
         # The log of a run may come before what the callback prints, which is one JSON document.
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
         start = done.stdout.find("{\n")
@@ -120,14 +124,14 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="refuse-") as scratch:
         player = Player(Path(scratch), nodes)
         complaints = []
-        for playbook in ("facts.yml", "preflight.yml", "plan.yml"):
+        for playbook in ("facts.yml", "preflight.yml", COMPARE):
             code, told = player.play(f"right {playbook}", inventory, PLAYBOOKS / playbook)
             if code or told:
                 complaints.append("\n  ".join([f"the inventory without mistakes, {playbook}: exit code {code}", *told]))
 
         def refused(run: list[mistakes.Case]) -> list[str]:
             wrong = functools.reduce(mistakes.mutated, run, inventory)
-            playbook = PLAYBOOKS / ("plan.yml" if run[0].facts else "preflight.yml")
+            playbook = PLAYBOOKS / (COMPARE if run[0].facts else "preflight.yml")
             code, told = player.play(run[0].name, wrong, playbook)
             found = mistakes.complaints(inventory, run, told) or ([] if code else [f"{run[0].name}: exit code 0"])
             return [text for case in run for text in refused([case])] if found and len(run) > 1 else found

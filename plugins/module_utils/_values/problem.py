@@ -85,6 +85,20 @@ def inert(text: str) -> str:
 
 def messages(found: Iterable[Tuple[str, Problem]]) -> List[str]:
     """One line for each problem with all its hosts, in the order of the hosts."""
+    return [line for line, _hosts in lines_of_hosts(found)]
+
+
+def by_host(found: Iterable[Tuple[str, Problem]]) -> Dict[str, List[str]]:
+    """The same lines for each host that is in them."""
+    told: Dict[str, List[str]] = {}
+    for line, hosts in lines_of_hosts(found):
+        for host in hosts:
+            told.setdefault(host, []).append(line)
+    return told
+
+
+def lines_of_hosts(found: Iterable[Tuple[str, Problem]]) -> List[Tuple[str, List[str]]]:
+    """The lines of ``messages``, each with its hosts."""
     merged: Dict[Tuple[str, str], Tuple[Problem, Dict[str, None]]] = {}
     for host, problem in found:
         key = (problem.variable, problem.same or problem.text)
@@ -95,5 +109,6 @@ def messages(found: Iterable[Tuple[str, Problem]]) -> List[str]:
     lines = []
     for problem, hosts in merged.values():
         first = min(hosts, key=natural_key)
-        lines.append((natural_key(first), problem.variable, inert(f"{fold(hosts)}: {problem.variable} {problem.text}")))
-    return [line for _host, _variable, line in sorted(lines)]
+        line = inert(f"{fold(hosts)}: {problem.variable} {problem.text}")
+        lines.append((natural_key(first), problem.variable, line, list(hosts)))
+    return [(line, several) for _host, _variable, line, several in sorted(lines)]

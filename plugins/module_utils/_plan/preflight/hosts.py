@@ -21,7 +21,7 @@ class PrepareHost:
     """One inventory host. ``variables`` are those whose names matter here, untyped as the inventory has them.
 
     ``chosen`` are the hosts of this run, of which all problems are told; of the others only what concerns a chosen one.
-    ``broken`` are problems found while the variables were read.
+    ``broken`` are problems found while the variables were read, ``malformed`` is what is wrong with the facts it sent.
     """
 
     name: str
@@ -30,6 +30,7 @@ class PrepareHost:
     facts: Optional[Facts] = None
     chosen: bool = True
     broken: List[Problem] = field(default_factory=list)
+    malformed: str = ""
 
 
 @dataclass

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any, DefaultDict, Dict, Iterator, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import (
@@ -93,8 +94,22 @@ def _sound(checked: CheckedHost) -> Dict[str, Any]:
     return {name: value for name, value in checked.values.items() if name not in told}
 
 
+@dataclass
+class Refusals:
+    """What is wrong: ``shared`` with the inventory, and ``own`` with one host each, of which the others are free."""
+
+    shared: List[Tuple[str, Problem]]
+    own: List[Tuple[str, Problem]]
+
+
 def problems(hosts: Sequence[PrepareHost], known: variables.Options) -> List[str]:
     """One line for each thing that is wrong: the hosts, the variable, its value and what would be right."""
+    found = refusals(hosts, known)
+    return messages([*found.shared, *found.own])
+
+
+def refusals(hosts: Sequence[PrepareHost], known: variables.Options) -> Refusals:
+    """Everything that is wrong; what the facts of one host do not allow concerns that host alone."""
     every = [_check(host, known) for host in hosts]
     found = [(entry.host.name, problem) for entry in every if entry.host.chosen for problem in entry.problems]
     for check in (*networks.CHECKS, _netns_modes):
@@ -112,9 +127,14 @@ def problems(hosts: Sequence[PrepareHost], known: variables.Options) -> List[str
     found += vfs.duplicates(
         host_links.guid_host(entry.host.name, entry.values, entry.host.facts, entry.host.chosen) for entry in sound
     )
+    own = [
+        (host.name, Problem("ansible_facts.rdma", f"cannot be used: {host.malformed}"))
+        for host in hosts
+        if host.malformed
+    ]
     for entry in every:
         host = entry.host
         if host.chosen and host.facts is not None and host.name not in told:
-            found += [(host.name, problem) for problem in value_rules.of_facts(entry.values, host.facts)]
-            found += [(host.name, problem) for problem in host_links.problems(host.name, entry.values, host.facts)]
-    return messages(found)
+            own += [(host.name, problem) for problem in value_rules.of_facts(entry.values, host.facts)]
+            own += [(host.name, problem) for problem in host_links.problems(host.name, entry.values, host.facts)]
+    return Refusals(found, own)

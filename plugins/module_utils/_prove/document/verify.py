@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -40,6 +40,10 @@ class DocumentError(ValueError):
     """The data is not a document of this version."""
 
 
+class WordError(DocumentError):
+    """A check has a value that checks do not have."""
+
+
 @dataclass
 class Check:
     """One thing that was looked at."""
@@ -61,6 +65,24 @@ class Check:
     mend: str = field(
         default="", metadata=about("Which run of site mends it; empty where none does.", enum=("", *WAYS))
     )
+
+    def __post_init__(self) -> None:
+        """Raises WordError. A check that no report can show is found where it is made."""
+        for name, choices in (("ring", RINGS), ("verdict", VERDICTS), ("mend", ("", *WAYS))):
+            if getattr(self, name) not in choices:
+                raise WordError(f"{name} is {getattr(self, name)!r}, it must be one of {', '.join(choices)}")
+        for name in ("id", "subject", "text", "remedy"):
+            if not isinstance(getattr(self, name), str):
+                raise WordError(f"{name} is {getattr(self, name)!r}, it must be a string")
+
+
+def guarded(made: Callable[[], Iterable[_T]], blamed: Callable[[str], _T]) -> List[_T]:
+    """What is made of one host, or else what ``blamed`` makes of the reason why nothing can be."""
+    try:
+        return list(made())
+    # Whatever one host has sent, the others have their report.
+    except Exception as error:
+        return [blamed(f"{type(error).__name__}: {error}")]
 
 
 @dataclass
@@ -212,7 +234,7 @@ def _read(kind: Type[_T], at: str, value: Any, names: Optional[Mapping[str, str]
         raise DocumentError(f"{at} lacks {', '.join(missing)}") from None
 
 
-def _known(at: str, value: Any, choices: Any) -> None:
+def _known(at: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         raise DocumentError(f"{at} is {value!r}, it must be one of {', '.join(choices)}")
 
@@ -234,11 +256,10 @@ def measurement(value: Any, at: str = "measurement") -> Measurement:
 
 def check(value: Any, at: str = "check") -> Check:
     """A check from its dictionary. Raises DocumentError."""
-    found = _read(Check, at, value)
-    _known(f"{at}.ring", found.ring, RINGS)
-    _known(f"{at}.verdict", found.verdict, VERDICTS)
-    _known(f"{at}.mend", found.mend, ("", *WAYS))
-    return found
+    try:
+        return _read(Check, at, value)
+    except WordError as error:
+        raise DocumentError(f"{at}.{error}") from None
 
 
 def _host(at: str, value: Any) -> DocumentHost:

@@ -8,9 +8,9 @@
 
 ``ping``, ``arp``, ``iblinkinfo`` and ``driver_watch`` run on nodes, the others on the controller.
 
-Files in reading order: ``evidence`` (what is known of a host), ``facts`` (verdicts from facts), ``drift``,
-``counters``, ``fleet`` (hosts together), ``fabric``, ``site_checks``, ``plan`` (what is tried), ``live`` (verdicts of
-it), ``judge`` (all of them), ``ping``, ``arp``, ``iblinkinfo``, ``driver_watch``.
+Files in reading order: ``answers`` (of modules, checked), ``evidence`` (what is known of a host), ``facts`` (verdicts
+from facts), ``drift``, ``counters``, ``fleet`` (hosts together), ``fabric``, ``site_checks``, ``plan`` (what is tried),
+``live`` (verdicts of it), ``judge`` (all of them), ``ping``, ``arp``, ``iblinkinfo``, ``driver_watch``.
 
 May import rooms up to ``_prepare``, ``document`` and ``bandwidth``.
 """

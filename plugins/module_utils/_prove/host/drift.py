@@ -35,6 +35,11 @@ _KINDS = {
 _SHOWN = 3
 
 
+def _mend(concern: str) -> str:
+    """Which run of site mends what differs in a concern."""
+    return {"packages": "kernel", "images": "driver", "daemons": "runtime"}.get(concern, concern)
+
+
 def _lines(diff: Sequence[Map], path: str) -> List[str]:
     """What is different in a file."""
     found: List[str] = []
@@ -85,7 +90,7 @@ def _persistence(node: HostEvidence, what: str, result: Map, subject: str) -> It
     files = _files(result.get("changes") or [], _diff(result))
     if files:
         text = f"not as configured for the next boot: {joined(files, _SHOWN)}"
-        yield node.check(what, "warn", subject, text, "", what, files=files)
+        yield node.check(what, "warn", subject, text, "", _mend(what), files=files)
 
 
 def _kernel(node: HostEvidence, result: Map) -> Iterator[Check]:
@@ -219,11 +224,11 @@ def of_node(node: HostEvidence) -> List[Check]:
         result = node.drift.get(concern)
         if result is None:
             if concern not in _OPTIONAL:
-                found.append(node.check(concern, "impossible", "", "it was not compared with the plan"))
+                why = f": {node.uncompared}" if node.uncompared else ""
+                found.append(node.check(concern, "impossible", "", f"it was not compared with the plan{why}"))
         elif result.get("error"):
             text = f"the configuration cannot be applied: {' '.join(str(result['error']).split())}"
-            mend = {"packages": "kernel", "images": "driver", "daemons": "runtime"}.get(concern, concern)
-            found.append(node.check(concern, "fail", "", text, "Fix this first.", mend))
+            found.append(node.check(concern, "fail", "", text, "Fix this first.", _mend(concern)))
         else:
             checks = list(checks_of(node, result))
             if not checks and not _silent(concern, result):

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses as links_addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, guarded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.answers import REMEDY
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
@@ -36,7 +37,8 @@ class HostEvidence:
     ``reached`` is the result of ``rdma_reachability``, ``loopback`` that of
     ``rdma_bandwidth``, ``rounds`` its results in each round with the round's number. ``earlier`` are the
     facts from before all that, ``None`` where they were not gathered again since, and ``began`` is when it began
-    (seconds since the epoch), ``None`` where nothing was tried.
+    (seconds since the epoch), ``None`` where nothing was tried. ``unusable`` has why answers that it sent
+    cannot be used, and ``uncompared`` is why it could not be compared with its plan.
     """
 
     host: str
@@ -52,12 +54,21 @@ class HostEvidence:
     sent: Map = field(default_factory=dict)
     earlier: Optional[Facts] = None
     began: Optional[float] = None
+    unusable: Sequence[str] = ()
+    uncompared: str = ""
 
     def check(
         self, what: str, verdict: str, subject: str, text: str, remedy: str = "", mend: str = "", **evidence: Any
     ) -> Check:
         """A check of this host; ``what`` is the last part of its id."""
         return Check(RING, f"{RING}.{what}", self.host, self.group, subject, verdict, text, evidence, remedy, mend)
+
+    def guarded(self, what: str, made: Callable[[], Iterable[Any]]) -> List[Any]:
+        """What is made of this host, or else a finding that it cannot be; ``what`` is what cannot be judged then."""
+        return guarded(made, lambda why: self.unanswered(f"{what} cannot be judged: {why}"))
+
+    def unanswered(self, text: str) -> Check:
+        return self.check("answers", "fail", "", text, REMEDY)
 
     @cached_property
     def known(self) -> Facts:

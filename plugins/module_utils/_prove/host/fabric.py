@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -86,6 +87,14 @@ def _of_fabric(node: HostEvidence, fabric: Map, seen: Set[FrozenSet[_End]]) -> I
         yield node.check(_WHAT, "pass", own, text, links=len(links))
 
 
+def _of_node(node: HostEvidence, seen: Set[FrozenSet[_End]]) -> Iterator[Check]:
+    fabrics = (node.reached or {}).get("fabrics")
+    if fabrics is None:
+        yield node.check(_WHAT, "impossible", "", "the links of the fabric were not read")
+    for fabric in fabrics or []:
+        yield from _of_fabric(node, fabric, seen)
+
+
 def of_fleet(nodes: Sequence[HostEvidence], plan: Mapping[str, Any]) -> List[Check]:
     """Verdicts on the fabrics that hosts have read; two groups in one fabric have read it twice."""
     found: List[Check] = []
@@ -93,9 +102,5 @@ def of_fleet(nodes: Sequence[HostEvidence], plan: Mapping[str, Any]) -> List[Che
     for node in nodes:
         if node.host not in plan or not plan[node.host].fabric_ports:
             continue
-        fabrics = (node.reached or {}).get("fabrics")
-        if fabrics is None:
-            found.append(node.check(_WHAT, "impossible", "", "the links of the fabric were not read"))
-        for fabric in fabrics or []:
-            found += _of_fabric(node, fabric, seen)
+        found += node.guarded("the links of its fabric", functools.partial(_of_node, node, seen))
     return found

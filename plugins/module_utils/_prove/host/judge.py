@@ -25,8 +25,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan imp
 
 
 def _of_node(node: HostEvidence) -> List[Check]:
-    drifted = drift.of_node(node) if node.facts is not None else []
-    return [*facts.of_node(node), *drifted, *site_checks.of_node(node, node.sent if node.facts else None)]
+    found = [node.unanswered(text) for text in node.unusable]
+    found += node.guarded("its facts", lambda: facts.of_node(node))
+    found += node.guarded("its comparison with the plan", lambda: drift.of_node(node) if node.facts else [])
+    sent = node.sent if node.facts else None
+    return found + node.guarded("what the site's checks ask", lambda: site_checks.of_node(node, sent))
+
+
+def _counters(node: HostEvidence, now: float) -> List[Check]:
+    return node.guarded("its error counters", lambda: counters.of_node(node, now))
 
 
 def judge(
@@ -38,7 +45,7 @@ def judge(
     """
     checks = [*fleet.of_fleet(nodes), *(check for node in nodes for check in _of_node(node))]
     if not untried and now is not None:
-        checks += [check for node in nodes for check in counters.of_node(node, now)]
+        checks += [check for node in nodes for check in _counters(node, now)]
     checks += [] if untried else fabric.of_fleet(nodes, tests)
     tried, measurements = live.of_fleet(nodes, tests, untried)
     return RingResult([*checks, *tried], measurements)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth import perftest_parse
@@ -137,6 +138,22 @@ def _untried(node: HostEvidence, why: str, *whats: str) -> List[Check]:
     return [node.check(what, "impossible", "", f"it was not tested: {why}") for what in whats]
 
 
+def _of_node(node: HostEvidence, by_host: Mapping[str, HostEvidence], plan: Mapping[str, HostTests]) -> Iterator[Any]:
+    own = plan[node.host]
+    if node.reached is None or "pings" not in node.reached:
+        why = str((node.reached or {}).get("msg") or "the host failed earlier")
+        yield from _untried(node, why, "path_mtu", "duplicate_address")
+    else:
+        yield from _pings(node, own, {ping["name"]: ping for ping in node.reached["pings"]})
+        yield from _claims(node, node.reached["addresses"])
+    yield from _meeting(node, own.loopback, _by_name(node.loopback), {}, own.loopback.runs)
+    for number, meeting in enumerate(own.rounds):
+        if meeting.role == "client":
+            peer = by_host[meeting.peer]
+            asked, served = _by_name(_of_round(node, number)), _by_name(_of_round(peer, number))
+            yield from _meeting(node, meeting, asked, served, plan[meeting.peer].rounds[number].runs)
+
+
 def of_fleet(
     nodes: Sequence[HostEvidence], plan: Mapping[str, HostTests], untried: str = ""
 ) -> Tuple[List[Check], List[Measurement]]:
@@ -144,23 +161,10 @@ def of_fleet(
     found: List[Any] = []
     by_host = {node.host: node for node in nodes}
     for node in nodes:
-        own = plan.get(node.host)
-        if own is None or node.facts is None:
-            continue
-        if untried:
-            found += _untried(node, untried, "path_mtu", "duplicate_address", "bandwidth")
-            continue
-        if node.reached is None or "pings" not in node.reached:
-            why = str((node.reached or {}).get("msg") or "the host failed earlier")
-            found += _untried(node, why, "path_mtu", "duplicate_address")
-        else:
-            found += _pings(node, own, {ping["name"]: ping for ping in node.reached["pings"]})
-            found += _claims(node, node.reached["addresses"])
-        found += _meeting(node, own.loopback, _by_name(node.loopback), {}, own.loopback.runs)
-        for number, meeting in enumerate(own.rounds):
-            if meeting.role == "client":
-                peer = by_host[meeting.peer]
-                asked, served = _by_name(_of_round(node, number)), _by_name(_of_round(peer, number))
-                found += _meeting(node, meeting, asked, served, plan[meeting.peer].rounds[number].runs)
+        if node.host in plan and node.facts is not None:
+            if untried:
+                found += _untried(node, untried, "path_mtu", "duplicate_address", "bandwidth")
+            else:
+                found += node.guarded("what was tested", functools.partial(_of_node, node, by_host, plan))
     checks = [item for item in found if isinstance(item, Check)]
     return checks, [item for item in found if isinstance(item, Measurement)]

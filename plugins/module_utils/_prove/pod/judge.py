@@ -9,13 +9,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
     Check,
     Measurement,
     RingResult,
+    guarded,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import nccl, transfers, verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
@@ -67,8 +69,8 @@ def judge(
     published = model.by_node(model.devices(evidence.slices))
     known = {pod.name: pod for pod in pods}
     reports = {result["name"]: pod_report.report(result["output"]) for result in results}
-    found: List[Any] = []
-    for result in results:
+
+    def of_pod(result: Plain) -> Iterator[Any]:
         pod, report = known[result["name"]], reports[result["name"]]
         node = PodNode(
             evidence.before.get(pod.node, Facts()),
@@ -78,13 +80,23 @@ def judge(
         )
         request = pod_plan.request_of(pod, asks.get(pod.group, []))
         if request is None:
-            found += verdicts.of_nothing(pod, result, report, node)
-            continue
-        found += verdicts.checks(pod, request, pod_plan.claimed(pod, objects), result, report, node)
+            yield from verdicts.of_nothing(pod, result, report, node)
+            return
+        yield from verdicts.checks(pod, request, pod_plan.claimed(pod, objects), result, report, node)
         meter = PodMeter(pod, report, evidence.before, *evidence.demands.get(pod.node, _DEMAND))
-        found += meter.untried() + meter.loopback()
+        yield from meter.untried() + meter.loopback()
         if pod.peer and report.complete:
-            found += meter.between(known[pod.peer], reports[pod.peer])
+            yield from meter.between(known[pod.peer], reports[pod.peer])
+
+    def unjudged(pod: PlannedPod, why: str) -> Check:
+        text = f"what the pod {pod.alias} says cannot be judged: {why}"
+        return Check("pod", "pod.answers", pod.node, pod.group, pod.alias, "fail", text)
+
+    found = [
+        entry
+        for result in results
+        for entry in guarded(partial(of_pod, result), partial(unjudged, known[result["name"]]))
+    ]
     checks = [entry for entry in found if isinstance(entry, Check)]
     return RingResult(checks, [entry for entry in found if isinstance(entry, Measurement)])
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from typing import Counter as Counts
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.answers import fault_of_comparison
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import preview
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
@@ -45,11 +46,15 @@ _VERBS = {"reloaded": "reload", "started": "start", "stopped": "stop"}
 
 @dataclass(frozen=True)
 class HostDrift:
-    """What one host said; ``result`` is the comparison of the module ``node``, ``None`` where there is none."""
+    """What one host said; ``result`` is the comparison of the module ``node``, ``None`` where there is none.
+
+    ``failure`` is why there is none although the host was asked.
+    """
 
     host: str
     group: str
     result: Optional[Map] = None
+    failure: str = ""
 
     @property
     def concerns(self) -> Mapping[str, Map]:
@@ -58,6 +63,16 @@ class HostDrift:
     @property
     def differs(self) -> bool:
         return bool((self.result or {}).get("differs"))
+
+
+def read(host: str, group: str, result: Any) -> HostDrift:
+    """What one host said, from what the task has registered. Whatever it is, the other hosts have their own."""
+    wrong = "" if result is None else fault_of_comparison(result)
+    if wrong:
+        return HostDrift(host, group, None, f"its comparison cannot be used: {wrong}")
+    if result and result.get("failed"):
+        return HostDrift(host, group, None, _line(result.get("msg") or "the comparison failed"))
+    return HostDrift(host, group, result)
 
 
 @dataclass
@@ -79,14 +94,14 @@ def _differs(concern: Map) -> bool:
     return any(concern.get(key) for key in ("changed", "unfinished", "error"))
 
 
-def blocking(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
-    """Hosts by each error that no change before it can do away with."""
+def blocked(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
+    """The errors of each host that no change before them can do away with."""
     found: Dict[str, List[str]] = {}
     for answer in answers:
         for name, concern in answer.concerns.items():
             cures = [answer.concerns[other]["changed"] for other in CONCERNS.get(name, ()) if other in answer.concerns]
             if concern["error"] and not any(cures):
-                found.setdefault(f"{name}: {_line(concern['error'])}", []).append(answer.host)
+                found.setdefault(answer.host, []).append(f"{name}: {_line(concern['error'])}")
     return found
 
 
@@ -184,11 +199,15 @@ def _text(
     answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Sequence[str], shown: Sequence[str]
 ) -> str:
     differing = sum(len(kind.hosts) for kind in found)
+    failed: Dict[str, List[str]] = {}
+    for answer in answers:
+        if answer.failure:
+            failed.setdefault(answer.failure, []).append(answer.host)
     lines = [
         f"{differing} of {counted(len(answers), 'node')} {'differs' if differing == 1 else 'differ'} from the plan."
     ]
     if not differing:
-        asked = len(answers) - len(silent)
+        asked = len(answers) - len(silent) - sum(map(len, failed.values()))
         lines = [f"{counted(asked, 'node')} of {len(answers)} compared: as planned."]
     for kind in found:
         lines += ["", f"{kind.group}: {counted(len(kind.hosts), 'node')}: {fold(kind.hosts)}"]
@@ -199,21 +218,24 @@ def _text(
         lines += ["", "Warnings:", *(f"  {fold(hosts)}: {text}" for text, hosts in notes.items())]
     if silent:
         lines += ["", f"No answer: {fold(silent)}"]
+    if failed:
+        lines += ["", "Not compared, and not to be changed:"]
+        lines += [f"  {fold(hosts)}: {text}" for text, hosts in failed.items()]
     return "\n".join([*lines, *shown]) + "\n"
 
 
 def view(answers: Sequence[HostDrift], check: bool = False, diff: bool = False) -> Dict[str, Any]:
-    """The overview of all hosts: ``text``, and for JSON ``kinds``, ``hosts``, ``differ``, ``errors``, ``silent``.
+    """The overview of all hosts: ``text``, and for JSON ``kinds``, ``hosts``, ``differ``, ``blocked``, ``silent``.
 
     With ``check`` or ``diff``, the text is a preview.
     """
     found = kinds(answers)
-    silent = [answer.host for answer in answers if answer.result is None]
+    silent = [answer.host for answer in answers if answer.result is None and not answer.failure]
     return {
         "text": _text(answers, found, silent, list(_preview(answers, diff)) if check or diff else ()),
         "differ": [answer.host for answer in answers if answer.differs],
         "silent": silent,
-        "errors": [f"{fold(hosts)}: {text}" for text, hosts in blocking(answers).items()],
+        "blocked": blocked(answers),
         "kinds": [{"group": kind.group, "hosts": kind.hosts, "concerns": kind.concerns} for kind in found],
         "hosts": {
             answer.host: {"group": answer.group, "differs": answer.differs, "concerns": dict(answer.concerns)}

@@ -230,7 +230,9 @@ def test_parts_of_a_run(facts_of: Facts) -> None:
         "it was not tested: this is a dry run"
     }
     assert {check.group for check in kept.checks} == {"lab"}
-    variables["lab-02"]["rdma_drift_result"] = {"concerns": {"kernel": {"changes": [], "error": None}}}
+    variables["lab-02"]["rdma_drift_result"] = {
+        "concerns": {"kernel": {"changed": False, "changes": [], "error": None}}
+    }
     again = part("host", variables)["checks"]
     assert [check["host"] for check in again if check["id"] == "host.kernel" and check["verdict"] == "pass"] == [
         "lab-02"

@@ -149,10 +149,10 @@ def test_errors_that_an_earlier_change_may_cure_stop_nothing() -> None:
         "a-3": {"group_names": ["a"], "rdma_drift_result": answer(kernel=loads, runtime=broken)},
     }
     view = report("drift", hosts)
-    assert view["errors"] == [
-        "a-1: links: hca mlx5_0 does not exist",
-        "a-3: runtime: hca mlx5_0 does not exist",
-    ]
+    assert view["blocked"] == {
+        "a-1": ["links: hca mlx5_0 does not exist"],
+        "a-3": ["runtime: hca mlx5_0 does not exist"],
+    }
     assert view["differ"] == ["a-1", "a-2", "a-3"]
     assert "links  cannot be compared: hca mlx5_0 does not exist" in view["text"]
 
@@ -160,9 +160,29 @@ def test_errors_that_an_earlier_change_may_cure_stop_nothing() -> None:
 def test_nothing_differs() -> None:
     hosts = {"a-1": {"group_names": ["a"], "rdma_drift_result": answer(kernel=concern())}}
     view = report("drift", hosts)
-    assert (view["text"], view["differ"], view["errors"], view["kinds"]) == (
+    assert (view["text"], view["differ"], view["blocked"], view["kinds"]) == (
         "1 node of 1 compared: as planned.\n",
         [],
-        [],
+        {},
         [],
     )
+
+
+def test_one_that_cannot_be_compared_is_named_and_the_others_are_told() -> None:
+    hosts: dict[str, dict[str, Any]] = {
+        "a-1": {"group_names": ["a"], "rdma_drift_result": answer(kernel=concern())},
+        "a-2": {"group_names": ["a"], "rdma_drift_result": {"failed": True, "msg": "a-2: no port fits"}},
+        "a-3": {"group_names": ["a"], "rdma_drift_result": {"concerns": {"links": {"changed": "no"}}}},
+        "a-4": {"group_names": ["a"]},
+    }
+    view = report("drift", hosts)
+    assert (list(view["hosts"]), view["silent"], view["differ"]) == (["a-1"], ["a-4"], [])
+    assert view["text"].splitlines() == [
+        "1 node of 4 compared: as planned.",
+        "",
+        "No answer: a-4",
+        "",
+        "Not compared, and not to be changed:",
+        "  a-2: a-2: no port fits",
+        "  a-3: its comparison cannot be used: concerns.links.changed is 'no', it must be true or false",
+    ]
