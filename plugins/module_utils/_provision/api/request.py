@@ -27,9 +27,9 @@ except ImportError:
     # It comes with the kubernetes library, whose absence is reported elsewhere.
     HTTPError = OSError  # type: ignore[misc, assignment]
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.credentials import SELECTION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.selection import SELECTION
 
 THREADS = 8
 # Seconds for which one request is repeated: a kube-apiserver of kubeadm restarts in about half of it.
@@ -215,7 +215,8 @@ class Client:
             except (HTTPError, OSError, _NoObjectError) as problem:
                 error = ClusterError(f"{self._host}: {_reason(problem)}")
                 if not self._reached:
-                    raise error from problem
+                    told = f"no connection to the cluster with {self._credentials}: {error}. {SELECTION}"
+                    raise ClusterError(told) from problem
             pause = asked or delay
             if time.monotonic() + pause > deadline:
                 raise ClusterError(f"{error} (tried for {PATIENCE:.0f} s: {method} {path})")

@@ -103,7 +103,7 @@ def test_patience_ends(server: Server, client: Client, monkeypatch: pytest.Monke
 
 def test_what_never_was_an_api_server_is_an_error_at_once(server: Server, client: Client) -> None:
     server.replies = [(200, {}, b"<html>Sign in</html>")]
-    with pytest.raises(ClusterError, match=f"^{server.url}: the answer is not a JSON object.*<html>Sign in"):
+    with pytest.raises(ClusterError, match=f"{server.url}: the answer is not a JSON object.*<html>Sign in"):
         client.get("/x")
     assert len(server.seen) == 1
 
@@ -123,7 +123,7 @@ def test_a_wrong_address_is_an_error_at_once() -> None:
         closed.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{closed.getsockname()[1]}"
         nobody = Client(urllib3.PoolManager(), address, urllib3.HTTPHeaderDict)
-        with pytest.raises(ClusterError, match=f"^{address}: .*refused"):
+        with pytest.raises(ClusterError, match=f"{address}: .*refused"):
             nobody.get("/x")
 
 
