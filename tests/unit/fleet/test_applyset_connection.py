@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.modules import applyset
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
@@ -105,7 +106,8 @@ def test_a_refused_token_is_told_with_server_and_user(run_module: Run, tmp_path:
     assert result["msg"] == said
 
 
-def test_a_server_that_does_not_answer(run_module: Run, tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer(run_module: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request, "PATIENCE", 0.5)
     path = kubeconfig(tmp_path / "config", "http://127.0.0.1:1")
     result = run_module(applyset, kubeconfig=str(path), **SET)
     assert result["msg"].startswith("no connection to the cluster with user alice (context lab) of kubeconfig ")
