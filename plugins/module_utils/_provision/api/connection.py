@@ -11,8 +11,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+from urllib.parse import unquote, urlsplit
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import kubeconfigs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
@@ -48,14 +51,9 @@ def connect(params: Mapping[str, Any], environ: Mapping[str, str]) -> Client:
     except ValueError as error:
         raise ClusterError(str(error)) from error
     option = Options(params, environ)
-    try:
+    with _named(selected):
         configuration = _configuration(selected, option)
         client = ApiClient(configuration)
-    except Exception as error:
-        reason = str(error).rstrip(".")
-        raise ClusterError(
-            f"no connection to the cluster with {selected.credentials}: {reason}. {SELECTION}"
-        ) from error
     defaults = {**client.default_headers, **_impersonation(option)}
 
     def headers() -> Any:
@@ -65,11 +63,34 @@ def connect(params: Mapping[str, Any], environ: Mapping[str, str]) -> Client:
         for name, value in defaults.items():
             for each in value if isinstance(value, list) else [value]:
                 merged.add(name, each)
-        for auth in configuration.auth_settings().values():
-            merged[auth["key"]] = auth["value"]
+        with _named(selected):
+            for auth in configuration.auth_settings().values():
+                merged[auth["key"]] = auth["value"]
         return merged
 
     return Client(client.rest_client.pool_manager, configuration.host, headers, selected.credentials)
+
+
+@contextlib.contextmanager
+def _named(selected: Selected) -> Iterator[None]:
+    """Raises ClusterError for what goes wrong with credentials in the block.
+
+    If a plugin of a kubeconfig fails, the Python client only logs that, and goes on as nobody.
+    """
+    heard: List[str] = []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: heard.append(record.getMessage())  # type: ignore[method-assign]
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    except Exception as error:
+        heard.append(str(error))
+    finally:
+        root.removeHandler(handler)
+    if heard:
+        reason = "; ".join(heard).rstrip(".")
+        raise ClusterError(f"no connection to the cluster with {selected.credentials}: {reason}. {SELECTION}")
 
 
 def _configuration(selected: Selected, option: Options) -> Any:
@@ -92,9 +113,16 @@ def _configuration(selected: Selected, option: Options) -> Any:
         made.api_key = {"authorization": f"Bearer {option('api_key')}"}
     given = option("proxy_headers") or {}
     found = {name: given.get(name) or option(f"proxy_headers_{name}") for name in _PROXY_HEADERS}
+    found["proxy_basic_auth"] = found["proxy_basic_auth"] or _user_of(made.proxy)
     if any(found.values()):
         made.proxy_headers = make_headers(**found)
     return made
+
+
+def _user_of(proxy: Optional[str]) -> Optional[str]:
+    """User and password in the URL of a proxy, which urllib3 leaves to its callers."""
+    user, at, _place = urlsplit(proxy or "").netloc.rpartition("@")
+    return unquote(user) if at else None
 
 
 def _load(made: Any, selected: Selected, persist: bool) -> None:
