@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, ClassVar, Dict, Iterator
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.modules import applyset
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
@@ -61,7 +63,7 @@ def kubeconfig(path: Path, server: str) -> Path:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "No configuration found"), ("", "file is empty"), ("a: [", "expected the node content")],
+    [(None, "No configuration found"), ("", "No configuration found"), ("a: [", "expected the node content")],
     ids=["missing", "empty", "broken"],
 )
 def test_a_kubeconfig_that_cannot_be_read_is_named(run_module: Run, tmp_path: Path, content: Any, said: str) -> None:
@@ -105,7 +107,8 @@ def test_a_refused_token_is_told_with_server_and_user(run_module: Run, tmp_path:
     assert result["msg"] == said
 
 
-def test_a_server_that_does_not_answer(run_module: Run, tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer(run_module: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request, "PATIENCE", 0.5)
     path = kubeconfig(tmp_path / "config", "http://127.0.0.1:1")
     result = run_module(applyset, kubeconfig=str(path), **SET)
     assert result["msg"].startswith("no connection to the cluster with user alice (context lab) of kubeconfig ")
@@ -116,3 +119,66 @@ def test_a_failure_does_not_print_the_objects(run_module: Run, tmp_path: Path) -
     result = run_module(applyset, kubeconfig=str(tmp_path / "none"), **SET)
     assert "hunter2" not in json.dumps(result)
     assert result["invocation"]["module_args"]["name"] == "set"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        ("#!/bin/sh\necho 'SSO session expired: run lab-login' >&2\nexit 3\n", "SSO session expired: run lab-login"),
+        ("#!/bin/sh\necho no JSON\n", "failed to decode process output"),
+        ("", "No such file or directory: "),
+    ],
+    ids=["fails", "answers nonsense", "missing"],
+)
+def test_a_plugin_that_fails_is_told_and_nobody_is_asked_as_nobody(
+    run_module: Run, tmp_path: Path, server: str, plugin: str, said: str
+) -> None:
+    path = kubeconfig(tmp_path / "config", server)
+    content = json.loads(path.read_text())
+    api = "client.authentication.k8s.io/v1"
+    content["users"][0]["user"] = {"exec": {"apiVersion": api, "command": "./login", "interactiveMode": "Never"}}
+    path.write_text(json.dumps(content))
+    if plugin:
+        (tmp_path / "login").write_text(plugin)
+        (tmp_path / "login").chmod(0o755)
+    result = run_module(applyset, kubeconfig=str(path), **SET)
+    assert result["msg"].startswith("no connection to the cluster with user alice (context lab) of kubeconfig ")
+    assert said in result["msg"]
+    assert result["msg"].endswith(SELECTION)
+
+
+class Proxy(Unauthorized):
+    """Answers everything itself, and notes as whom it was asked."""
+
+    asked: ClassVar[set[Any]] = set()
+
+    def do_GET(self) -> None:
+        self.asked.add((self.path.partition("//")[2].partition("/")[0], self.headers.get("Proxy-Authorization")))
+        super().do_GET()
+
+
+@pytest.mark.parametrize("way", ["kubeconfig", "environment", "option"])
+def test_a_proxy_is_told_the_password_of_its_url(
+    run_module: Run, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = kubeconfig(tmp_path / "config", "http://lab.invalid")
+    options: dict[str, str] = {}
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as found:
+        thread = threading.Thread(target=found.serve_forever, args=(0.01,))
+        thread.start()
+        # p@ss:word
+        url = f"http://alice:p%40ss%3Aword@127.0.0.1:{found.server_address[1]}"
+        if way == "kubeconfig":
+            content = json.loads(path.read_text())
+            content["clusters"][0]["cluster"]["proxy-url"] = url
+            path.write_text(json.dumps(content))
+        elif way == "environment":
+            monkeypatch.setenv("http_proxy", url)
+        else:
+            options["proxy"] = url
+        result = run_module(applyset, kubeconfig=str(path), **options, **SET)
+        found.shutdown()
+        thread.join()
+    assert "does not accept user alice" in result["msg"], result
+    basic = "Basic " + base64.b64encode(b"alice:p@ss:word").decode()
+    assert Proxy.asked == {("lab.invalid", basic)}

@@ -213,7 +213,7 @@ class _Rewriter:
         have = {(note.document, note.ref) for note in self.notes}
         for slot in slots(documents):
             item = slot.holder[slot.place]
-            ref = ref_of(item, self.options.namespace) if workloads.is_object(item) else _NOTHING
+            ref = slot.ref(self.options.namespace) if workloads.is_object(item) else _NOTHING
             told = (slot.document, ref) in have or slot.document in fixed
             found = [] if told or (id(slot.holder), slot.place) in done else unread.signs(item, self.options.site)
             if found:

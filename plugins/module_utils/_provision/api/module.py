@@ -4,17 +4,17 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The frame of the modules that talk to a cluster: options, connection and failures are those of kubernetes.core."""
+"""The frame of the modules that talk to a cluster: options and failures are those of kubernetes.core."""
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
 try:
     from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
-    from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import get_api_client
     from ansible_collections.kubernetes.core.plugins.module_utils.k8s.core import AnsibleK8SModule
 
     HAS_KUBERNETES_CORE = True
@@ -23,9 +23,9 @@ except ImportError:
     AUTH_ARG_SPEC = {"kubeconfig": {"type": "raw"}, "context": {"type": "str"}}
     HAS_KUBERNETES_CORE = False
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.credentials import SELECTION, described
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.connection import connect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import THREADS, Client, refused
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 
 
 def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, Any]]) -> None:
@@ -45,7 +45,7 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
     arguments = {name: value for name, value in module.params.items() if not isinstance(value, (dict, list))}
     invocation = {"module_args": arguments}
     try:
-        result = call(module, connect(module))
+        result = call(module, _connected(module))
     except ClusterError as error:
         module.fail_json(msg=str(error), invocation=invocation)
     for warning in result.pop("warnings", []):
@@ -53,34 +53,10 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
     module.exit_json(**result, invocation=invocation)
 
 
-def connect(module: Any) -> Client:
+def _connected(module: Any) -> Client:
     """A connection with the authentication options of the module. Raises ClusterError."""
-    from kubernetes.client import Configuration
-    from kubernetes.client.rest import RESTClientObject
-    from urllib3._collections import HTTPHeaderDict
-
-    if isinstance(module.params.get("kubeconfig"), str):
+    kubeconfig = module.params.get("kubeconfig")
+    if isinstance(kubeconfig, str):
         # Ansible would mask it, since the option may also hold the content. A path is no secret.
-        module._module.no_log_values.discard(module.params["kubeconfig"])
-    credentials = described(module.params)
-    try:
-        dynamic = get_api_client(module)
-    except Exception as error:
-        if getattr(error, "status", None) == 401:
-            raise ClusterError(refused(Configuration.get_default_copy().host, credentials)) from error
-        reason = str(error).rstrip(".")
-        raise ClusterError(f"no connection to the cluster with {credentials}: {reason}. {SELECTION}") from error
-    configuration = dynamic.configuration
-    configuration.connection_pool_maxsize = THREADS
-    defaults = dynamic.client.client.default_headers
-
-    def headers() -> Any:
-        merged = HTTPHeaderDict()
-        for name, value in defaults.items():
-            # With several Impersonate-Group, kubernetes.core has keys that look the same and are not.
-            merged.add(str(name), value)
-        for auth in configuration.auth_settings().values():
-            merged[auth["key"]] = auth["value"]
-        return merged
-
-    return Client(RESTClientObject(configuration).pool_manager, configuration.host, headers, credentials)
+        module._module.no_log_values.discard(kubeconfig)
+    return connect(module.params, os.environ)

@@ -8,13 +8,13 @@
 
 Every request may be sent twice: to read, to apply, to delete an object of a given uid, and to create or change an
 object on a condition that holds once. So whatever is expected to go away by itself is tried again: a full queue (429),
-an etcd election, an API server or load balancer that restarts, a webhook whose pods restart. A first connection that is
-refused is not tried again: the address is wrong.
+an etcd election, an API server or load balancer that restarts, a webhook whose pods restart.
 """
 
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
@@ -27,9 +27,9 @@ except ImportError:
     # It comes with the kubernetes library, whose absence is reported elsewhere.
     HTTPError = OSError  # type: ignore[misc, assignment]
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.credentials import SELECTION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.selection import SELECTION
 
 THREADS = 8
 # Seconds for which one request is repeated: a kube-apiserver of kubeadm restarts in about half of it.
@@ -214,14 +214,18 @@ class Client:
                 asked = _seconds(response.headers.get("Retry-After"))
             except (HTTPError, OSError, _NoObjectError) as problem:
                 error = ClusterError(f"{self._host}: {_reason(problem)}")
-                if not self._reached:
-                    raise error from problem
+                if _untrusted(problem):
+                    raise self._unreached(str(error)) from problem
             pause = asked or delay
             if time.monotonic() + pause > deadline:
-                raise ClusterError(f"{error} (tried for {PATIENCE:.0f} s: {method} {path})")
+                told = f"{error} (tried for {PATIENCE:.0f} s: {method} {path})"
+                raise ClusterError(told) if self._reached else self._unreached(told)
             time.sleep(pause)
             repeated = True
             delay = min(delay * 2, _LONGEST_DELAY)
+
+    def _unreached(self, why: str) -> ClusterError:
+        return ClusterError(f"no connection to the cluster with {self._credentials}: {why}. {SELECTION}")
 
     def _error(self, response: Any, repeated: bool = False) -> ApiError:
         content = _json(response.data)
@@ -315,6 +319,12 @@ def _json(data: bytes) -> Dict[str, Any]:
     except ValueError:
         return {"message": data[:500].decode(errors="replace").strip()}
     return body if isinstance(body, dict) else {"message": str(body)}
+
+
+def _untrusted(problem: Exception) -> bool:
+    """Whether the server's certificate is not that of the cluster, which time does not change."""
+    inner = getattr(problem, "reason", None) or problem
+    return any(isinstance(each, ssl.SSLCertVerificationError) for each in (inner, *inner.args))
 
 
 def _seconds(value: Optional[str]) -> Optional[float]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
 from typing import Any, Callable, Dict
@@ -101,13 +102,6 @@ def test_patience_ends(server: Server, client: Client, monkeypatch: pytest.Monke
     assert request.PATIENCE / 2 < clock.now <= request.PATIENCE
 
 
-def test_what_never_was_an_api_server_is_an_error_at_once(server: Server, client: Client) -> None:
-    server.replies = [(200, {}, b"<html>Sign in</html>")]
-    with pytest.raises(ClusterError, match=f"^{server.url}: the answer is not a JSON object.*<html>Sign in"):
-        client.get("/x")
-    assert len(server.seen) == 1
-
-
 def test_a_server_that_asks_for_no_pause_gets_one(
     server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,13 +112,37 @@ def test_a_server_that_asks_for_no_pause_gets_one(
     assert clock.now == pytest.approx(0.7)
 
 
-def test_a_wrong_address_is_an_error_at_once() -> None:
+def test_the_first_request_is_as_patient_as_the_others(server: Server, client: Client) -> None:
+    server.replies = [None, (200, {}, b"<html>starting</html>"), status(503)]
+    assert client.get("/x") == {"fine": True}
+    assert len(server.seen) == 4
+
+
+def test_a_wrong_address_is_an_error_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(request, "time", clock)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        nobody = Client(urllib3.PoolManager(), address, urllib3.HTTPHeaderDict)
-        with pytest.raises(ClusterError, match=f"^{address}: .*refused"):
+        nobody = Client(urllib3.PoolManager(), address, urllib3.HTTPHeaderDict, "user lab")
+        said = f"^no connection to the cluster with user lab: {address}: .*refused .tried for 60 s: GET /x"
+        with pytest.raises(ClusterError, match=said):
             nobody.get("/x")
+    assert request.PATIENCE / 2 < clock.now <= request.PATIENCE
+
+
+def test_a_wrong_certificate_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(request, "time", clock)
+
+    class Pool:
+        def request(self, *_arguments: Any, **_options: Any) -> Any:
+            raise urllib3.exceptions.SSLError(ssl.SSLCertVerificationError(1, "unable to get local issuer certificate"))
+
+    untrusted = Client(Pool(), "https://lab", urllib3.HTTPHeaderDict, "user lab")
+    with pytest.raises(ClusterError, match=r"^no connection to the cluster with user lab: https://lab: .*local issuer"):
+        untrusted.get("/x")
+    assert clock.now == 0
 
 
 def test_absent_is_none_to_find_and_done_to_delete(server: Server, client: Client) -> None:
