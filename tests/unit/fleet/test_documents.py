@@ -24,6 +24,8 @@ COMPOSED = {
     "provision_cluster",
     "provision_result",
     "migrate_nodes",
+    "access",
+    "matched_hosts",
 }
 
 
