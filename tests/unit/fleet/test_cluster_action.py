@@ -380,7 +380,9 @@ def test_a_plan_made_again_says_what_it_wants_otherwise(facts_of: Facts) -> None
     assert before["changes"] == []
 
     def again(**hosts: dict[str, Any]) -> list[str]:
-        found: list[str] = acted(plan_action, modules, task_vars(**hosts), plan=before["directory"])["changes"]
+        found: list[str] = acted(plan_action, modules, task_vars(False, None, **hosts), plan=before["directory"])[
+            "changes"
+        ]
         return found
 
     assert again(n1={**own, **changed}, n2={**own, "rdma_strategy": "none"}) == []
