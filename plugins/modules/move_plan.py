@@ -150,7 +150,7 @@ cluster:
 objects:
   description:
     - C(sets) of objects (M(zerocopy.rdma.applyset)) that the hosts of O(now) need, the C(labels) and C(counters) of
-      these hosts, what their nodes then show (C(shows)), and how pods can request RDMA on them (C(asks)).
+      these hosts, what their nodes then show (C(status)), and how pods can request RDMA on them (C(requests)).
   returned: with O(now)
   type: dict
 """

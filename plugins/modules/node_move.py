@@ -37,7 +37,7 @@ options:
     description:
       - V(off) cordons the node, evicts the pods that use RDMA, sets or removes O(labels), waits for the pods of the old
         plugin or driver to end, and removes the resources that only count pods. Pods that do not use RDMA stay.
-      - V(on) sets O(labels) and O(counters), and waits until the node offers what O(shows) lists.
+      - V(on) sets O(labels) and O(counters), and waits until the node offers what O(status) lists.
       - V(done) uncordons the node, unless it was cordoned before V(off), and removes the annotation. Then it removes
         the extended resources that a device plugin left behind. This may take up to five minutes after the plugin has
         ended; see M(zerocopy.rdma.node_extended_resources). If the resources cannot be removed, the module only warns,
@@ -63,7 +63,7 @@ options:
     type: str
     choices: [managed, all, none]
     default: managed
-  shows:
+  status:
     description:
       - What O(step=on) waits for. C(drivers) are the DRA drivers that must publish devices of the node. C(resources)
         are extended resources with the number that must be allocatable. C(pods) says whether a pod of a DaemonSet that
@@ -128,7 +128,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 
 _SAME = (
     *("node", "to", "labels", "ours", "resources", "gpu_resources", "drivers"),
-    *("evict", "shows", "counters", "netns_mode"),
+    *("evict", "status", "counters", "netns_mode"),
 )
 
 
@@ -153,7 +153,7 @@ def main() -> None:
             "gpu_resources": texts,
             "drivers": texts,
             "evict": {"type": "str", "choices": ["managed", "all", "none"], "default": "managed"},
-            "shows": {"type": "dict", "default": {}},
+            "status": {"type": "dict", "default": {}},
             "counters": {"type": "dict", "default": {}},
             "netns_mode": {"type": "str", "choices": ["", *NETNS_MODES], "default": ""},
             "wait_timeout": {"type": "int", "default": 600},

@@ -273,9 +273,9 @@ _OPTIONS = {
 
 
 def _request(params: Dict[str, Any]) -> FilesRequest:
-    asks = [NamedRequest(**ask) for ask in params["requests"]]
+    requests = [NamedRequest(**ask) for ask in params["requests"]]
     choices = {name: [choice] if isinstance(choice, str) else choice for name, choice in params["choices"].items()}
-    wish = RewriteOptions(asks, choices, Names(params["resources"], params["gpu_resources"]), params["namespace"])
+    wish = RewriteOptions(requests, choices, Names(params["resources"], params["gpu_resources"]), params["namespace"])
     return FilesRequest(params["paths"], wish, params["directory"] or "", params["state"] == "absent")
 
 

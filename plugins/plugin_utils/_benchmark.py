@@ -48,5 +48,5 @@ def document(context: Map, options: Map, created: Optional[str] = None) -> Bench
     settings = BenchmarkSettings(
         plain(options["parameters"]), options["fraction"], plain(options["models"]), options["skipped"]
     )
-    asks = _strategy_answers.read(options["plan"]).asks
-    return judge.judge(pairs, results, asks, nodes, settings, _run.collection_version(), created)
+    requests = _strategy_answers.read(options["plan"]).requests
+    return judge.judge(pairs, results, requests, nodes, settings, _run.collection_version(), created)

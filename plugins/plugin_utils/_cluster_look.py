@@ -64,7 +64,7 @@ def question(fleet: Fleet, resource_api: bool, with_slices: bool, wait: bool, un
     return {
         "resource_api": resource_api,
         "kinds": registry.kinds(),
-        "objects": registry.looks(fleet.hosts),
+        "objects": registry.cluster_queries(fleet.hosts),
         "sets": registry.sets(fleet.hosts, fleet.known),
         **({"published": slices} if with_slices else {}),
     }

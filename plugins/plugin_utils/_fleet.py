@@ -72,7 +72,7 @@ def strategies(fleet: Fleet) -> Dict[str, Any]:
         "labels": [strategy.label for strategy in every if strategy.label],
         "drivers": [strategy.driver for strategy in every if strategy.driver],
         "driver_pods": registry.driver_pods(hosts, fleet.known),
-        "objects": registry.looks(hosts),
+        "objects": registry.cluster_queries(hosts),
         "ofed_strategy": registry.of_ofed().name,
     }
 

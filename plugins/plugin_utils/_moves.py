@@ -59,7 +59,7 @@ def questions(fleet: MovingFleet) -> Questions:
             "cluster_info",
             {
                 "kinds": registry.kinds(),
-                "objects": registry.looks(fleet.hosts),
+                "objects": registry.cluster_queries(fleet.hosts),
                 "sets": registry.driver_sets(fleet.hosts, fleet.known),
             },
         ),

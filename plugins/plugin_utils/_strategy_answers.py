@@ -16,17 +16,19 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _plan_files
 
 
 class Answers(NamedTuple):
-    """``objects`` are those of all sets, ``asks`` by group the ways in which its pods can request RDMA."""
+    """``objects`` are those of all sets, ``requests`` by group the ways in which its pods can request RDMA."""
 
     objects: List[Dict[str, Any]]
-    asks: Dict[str, List[PodRequest]]
+    requests: Dict[str, List[PodRequest]]
 
 
 def read(plan: Union[str, Mapping[str, Any]]) -> Answers:
     """``plan`` is the directory of a plan with a part for the cluster, or the plan of a move. Raises AnsibleError."""
     if isinstance(plan, str):
         found = _plan_files.cluster_plan(plan)
-        plan = {"sets": found["sets"], "asks": found["requests"]}
+        plan = {"sets": found["sets"], "requests": found["requests"]}
     objects = [item for planned_set in plain(plan["sets"]) for item in planned_set["objects"]]
-    asks = {group: [PodRequest(**request) for request in of_group] for group, of_group in plain(plan["asks"]).items()}
-    return Answers(objects, asks)
+    requests = {
+        group: [PodRequest(**request) for request in of_group] for group, of_group in plain(plan["requests"]).items()
+    }
+    return Answers(objects, requests)

@@ -115,14 +115,14 @@ def _pod_evidence(context: Map, options: Map, nodes: Sequence[str]) -> pod_judge
 
 
 def pods(context: Map, options: Map) -> RingResult:
-    objects, asks = _strategy_answers.read(options["plan"])
+    objects, requests = _strategy_answers.read(options["plan"])
     planned = [pod_plan.pod_of(pod) for wave in options["probed"] for pod in plain(wave["item"])]
     results = [result for wave in options["probed"] for result in plain(wave["pods"])]
     if options["node"]:
         planned = [pod for pod in planned if pod.node == options["node"]]
         results = [result for result in results if result["node"] == options["node"]]
     evidence = _pod_evidence(context, options, sorted({pod.node for pod in planned}))
-    return pod_judge.judge(planned, results, objects, asks, evidence)
+    return pod_judge.judge(planned, results, objects, requests, evidence)
 
 
 def transfers(context: Map, options: Map) -> RingResult:

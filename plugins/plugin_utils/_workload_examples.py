@@ -36,11 +36,11 @@ def _given(manifest: Dict[str, str]) -> examples.GivenManifest:
 
 
 def _gpus(
-    asks: Mapping[str, Sequence[PodRequest]], hostvars: Mapping[str, Mapping[str, Any]]
+    offered: Mapping[str, Sequence[PodRequest]], hostvars: Mapping[str, Mapping[str, Any]]
 ) -> Dict[str, List[List[Gpu]]]:
     """By group the GPUs of each of its nodes that is known and has some."""
     found: Dict[str, List[List[Gpu]]] = {}
-    for group, requests in asks.items():
+    for group, requests in offered.items():
         hosts = {host for request in requests for host in request.hosts if host in hostvars}
         facts = [_inventory.facts_of(hostvars[host])[0] for host in hosts]
         found[group] = [of_host.gpus for of_host in facts if of_host and of_host.gpus]
@@ -49,7 +49,7 @@ def _gpus(
 
 def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
     """The examples, what is added to pods, and what is wrong."""
-    objects, asks = _strategy_answers.read(options["plan"])
+    objects, offered = _strategy_answers.read(options["plan"])
     names = {
         (kind, item["metadata"]["name"]): hashed(item["metadata"]["name"], item["spec"])
         for kind, item in examples.claim_specs(objects)
@@ -61,10 +61,10 @@ def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) 
     script = str(options["script"])
     # Without a value, a template may be an empty text.
     chosen["gpus"] = None if chosen.get("gpus") in (None, "") else int(chosen["gpus"])
-    settings, gpus = Settings(**chosen), _gpus(asks, hostvars)
+    settings, gpus = Settings(**chosen), _gpus(offered, hostvars)
     amd = [group for group, nodes in gpus.items() if {gpu.pci.vendor_id for own in nodes for gpu in own} == {_AMD}]
     least = {group: min(map(len, nodes)) for group, nodes in gpus.items() if nodes}
-    found = examples.workloads(asks, claims, settings, script, options["requests"], given, amd, least)
+    found = examples.workloads(offered, claims, settings, script, options["requests"], given, amd, least)
     return asdict(found)
 
 

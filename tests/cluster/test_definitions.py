@@ -61,11 +61,11 @@ def test_every_kind_as_it_was_and_rewritten(apply: Apply) -> None:
     items = [one for one in audit_manifests.guides() if one["kind"] != "LLMInferenceServiceConfig"]
     for one in items:
         one["metadata"]["namespace"] = "default"
-    asks = [
+    requests = [
         NamedRequest("one", templates={"default": "one-0a1b2c3d4e"}),
         NamedRequest("rdma/one", limits={"rdma/one": 1}),
     ]
-    claims, limits = (rewrite.rewritten(items, RewriteOptions([ask])).documents for ask in asks)
+    claims, limits = (rewrite.rewritten(items, RewriteOptions([ask])).documents for ask in requests)
     assert [sum(old != new for old, new in zip(items, found)) for found in (claims, limits)] == [24, 26]
     for documents in (items, claims, limits, rewrite.reverted(claims).documents, rewrite.reverted(limits).documents):
         assert len(apply(documents)) == len(items)

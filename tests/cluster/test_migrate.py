@@ -21,8 +21,8 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan im
 Facts = Callable[..., dict[str, Any]]
 
 
-def _rewritten(items: list[Object], asks: list[NamedRequest]) -> list[Object]:
-    found = rewrite.rewritten(items, RewriteOptions(asks))
+def _rewritten(items: list[Object], requests: list[NamedRequest]) -> list[Object]:
+    found = rewrite.rewritten(items, RewriteOptions(requests))
     assert [note for note in found.notes if note.level == rewrite.CANNOT] == []
     assert found.documents != items
     return found.documents

@@ -99,7 +99,7 @@ class Moving:
         labels = {"off": dict.fromkeys(moves.others(strategy)), "on": {strategy.label: "v100"}}.get(name, {})
         every: Object = {"node": node, "step": name, "to": to, "labels": labels, "ours": OURS, "drivers": ["dra.net"]}
         if name == "on":
-            every["shows"] = SHOWS[to]
+            every["status"] = SHOWS[to]
             every["counters"] = SHOWS[to]["resources"] if to == "inject" else {}
         return self._run(node_move, kubeconfig=self._kubeconfig, **{**every, "wait_timeout": 60, **options})
 
@@ -213,7 +213,7 @@ def test_to_every_other_strategy_and_back_from_the_middle(moving: Moving, kubele
     # Away from it again, but the new one does not come: it gets back what it had.
     assert moving.step("v100-01", "off").get("changed") is True
     assert label not in moving.node("v100-01")["labels"]
-    said = moving.step("v100-01", "on", shows={"pods": True, "resources": {"rdma/none": 1}}, wait_timeout=1)["msg"]
+    said = moving.step("v100-01", "on", status={"pods": True, "resources": {"rdma/none": 1}}, wait_timeout=1)["msg"]
     assert "dra does not work yet" in said
     assert moving.step("v100-01", "back")["changed"] is True
     moving.offers("v100-01", *given)

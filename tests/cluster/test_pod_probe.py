@@ -139,8 +139,8 @@ def test_an_extended_resource_and_nothing(
 ) -> None:
     one_nic(fleet)
     offer(cluster, f"{fleet.namespace}-n1", "1")
-    asks = {"limits": {RESOURCE: 1}, "capabilities": ["IPC_LOCK"], "annotations": {"example.org/net": "rail0"}}
-    found = probe([bare(fleet, environment={"ZEROCOPY_LOOPBACK": "1"}, **asks), bare(fleet, name="b")])
+    requests = {"limits": {RESOURCE: 1}, "capabilities": ["IPC_LOCK"], "annotations": {"example.org/net": "rail0"}}
+    found = probe([bare(fleet, environment={"ZEROCOPY_LOOPBACK": "1"}, **requests), bare(fleet, name="b")])
     assert [(one["phase"], one["claim"], one["allocation"]) for one in found["pods"]] == [("Succeeded", "", [])] * 2
     container = kubelets.pods["a"]["spec"]["containers"][0]
     assert container["resources"]["requests"] == container["resources"]["limits"] == {RESOURCE: "1"}

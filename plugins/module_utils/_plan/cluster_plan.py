@@ -123,8 +123,8 @@ def cluster_plan(
         result.warnings += found.warnings
         result.unprepared += found.unprepared
         result.sets += found.sets
-        result.requests.update(found.asks)
-        result.status.update(found.shows)
+        result.requests.update(found.requests)
+        result.status.update(found.status)
         result.unknown += found.unknown
         result.steps += _deployment(strategy, found, cluster, values, restarted)
         result.manifests += _manifests(strategy, found)
@@ -208,7 +208,7 @@ def _deployment(
             kept=strategy.kept,
             pools=strategy.address_pools(values, removal=False),
         )
-    leftovers = _left_behind(found.leaves, cluster)
+    leftovers = _left_behind(found.leftovers, cluster)
     if leftovers:
         title = _title(strategy, "Remove resources that were left behind")
         # What others advertise under these names is reported by verify.
@@ -248,13 +248,13 @@ def _policy(
     yield FieldsStep(title, DRIVER, dict(found.policy.object), manager, found.policy.without)
 
 
-def _left_behind(leaves: Mapping[str, Sequence[str]], cluster: ClusterState) -> Dict[str, Sequence[str]]:
+def _left_behind(leftovers: Mapping[str, Sequence[str]], cluster: ClusterState) -> Dict[str, Sequence[str]]:
     """What of these extended resources is in the status of nodes."""
-    there = dict(leaves)
+    there = dict(leftovers)
     if cluster.extended_resources is not None:
         there = {
             node: [name for name in names if name in cluster.extended_resources.get(node, ())]
-            for node, names in leaves.items()
+            for node, names in leftovers.items()
         }
     return {node: names for node, names in there.items() if names}
 
@@ -275,8 +275,8 @@ def _add_claims(result: ClusterPlan, strategy: Strategy, stage: ClaimsStage, clu
     result.warnings += stage.warnings
     result.text = "\n".join(filter(None, [result.text, stage.text]))
     result.unmet.update(stage.unmet)
-    result.requests.update(stage.asks)
-    result.status.update(stage.shows)
+    result.requests.update(stage.requests)
+    result.status.update(stage.status)
     result.sets.append(stage.objects)
     result.unknown += stage.unknown
     each = stage.objects

@@ -126,7 +126,7 @@ def _left_behind(
 ) -> Found:
     """Nodes that are no hosts any more, whose group has none left; in a group with hosts they keep their driver."""
     there = _selected(strategy, cluster)
-    going = there - set(strategy.driven(hosts, known).values()) if held and there else set()
+    going = there - set(strategy.driver_labels(hosts, known).values()) if held and there else set()
     for node, pods in held.items():
         value = cluster.labels.get(node, {}).get(strategy.label)
         if pods and value in going:

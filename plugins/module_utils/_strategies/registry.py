@@ -41,9 +41,9 @@ def kinds() -> List[str]:
     return list(dict.fromkeys(kind for strategy in STRATEGIES.values() for kind in strategy.kinds))
 
 
-def looks(hosts: Sequence[InventoryHost]) -> List[Dict[str, str]]:
+def cluster_queries(hosts: Sequence[InventoryHost]) -> List[Dict[str, str]]:
     """Kind and name of the operators' objects that any strategy of these hosts looks at."""
-    every = dict.fromkeys(entry for strategy in STRATEGIES.values() for entry in strategy.looks(hosts))
+    every = dict.fromkeys(entry for strategy in STRATEGIES.values() for entry in strategy.cluster_queries(hosts))
     return [{"kind": kind, "name": name} for kind, name in every]
 
 
@@ -193,16 +193,16 @@ def _with_leaves(
         return found
     every = strategy.resources(hosts, known)
     # A plugin that runs on all nodes reports the number of each of its resources, even if it is 0.
-    offered = {name for shown in found.shows.values() for name in shown.resources} if found.everywhere else set()
+    offered = {name for shown in found.status.values() for name in shown.resources} if found.everywhere else set()
     every = [name for name in every if name not in offered]
     for host in hosts:
-        shown = found.shows.get(host.name)
+        shown = found.status.get(host.name)
         # Nothing is known of it, and it may have what it had.
         if strategy_of(host.variables) in strategy.names and shown is None and host.facts is None:
             continue
-        leaves = [resource for resource in every if shown is None or resource not in shown.resources]
-        if leaves:
-            found.leaves[host.name] = leaves
+        leftovers = [resource for resource in every if shown is None or resource not in shown.resources]
+        if leftovers:
+            found.leftovers[host.name] = leftovers
     return found
 
 
@@ -223,10 +223,10 @@ def driver_pods(hosts: Sequence[InventoryHost], known: variables.Options) -> Lis
     return [{"namespace": str(values[namespace]), "selector": selector} for namespace, selector in pods]
 
 
-def driven(hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, str]:
+def driver_labels(hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, str]:
     """The DRA driver of each host that shall have one."""
     drivers = [strategy for strategy in STRATEGIES.values() if strategy.driver]
-    return {host: strategy.driver for strategy in drivers for host in strategy.driven(hosts, known)}
+    return {host: strategy.driver for strategy in drivers for host in strategy.driver_labels(hosts, known)}
 
 
 def plan(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
@@ -239,11 +239,11 @@ def plan(hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables
         whole.problems += found.problems
         whole.everywhere |= found.everywhere
         whole.unknown += found.unknown
-        whole.asks.update(found.asks)
-        whole.shows.update(found.shows)
+        whole.requests.update(found.requests)
+        whole.status.update(found.status)
         whole.counters.update(found.counters)
-        for host, leaves in found.leaves.items():
-            whole.leaves.setdefault(host, []).extend(leaves)
+        for host, leftovers in found.leftovers.items():
+            whole.leftovers.setdefault(host, []).extend(leftovers)
         for host, labels in found.labels.items():
             whole.labels.setdefault(host, {}).update(labels)
     return whole

@@ -215,7 +215,7 @@ def _about(ask: GroupAsk) -> str:
 
 
 def workloads(
-    asks: Mapping[str, Sequence[PodRequest]],
+    offered: Mapping[str, Sequence[PodRequest]],
     claims: Claims,
     settings: Settings,
     script: str,
@@ -237,7 +237,7 @@ def workloads(
     found = Workloads()
     every: Dict[str, List[GroupAsk]] = {}
     labels: Dict[str, str] = {}
-    for group, own in asks.items():
+    for group, own in offered.items():
         known = [ask_of(request, claims, settings.namespace) for request in own]
         wanted = requests.get(group)
         used = [ask for ask in known if wanted in (None, "", ask.request.name, ask.request.entry)]

@@ -40,14 +40,14 @@ def test_pods_share_them(facts: dict[str, Any]) -> None:
         "ifNames": [f"eth{number}" for number in range(0, 16, 2)],
         "linkTypes": ["ether"],
     }
-    (ask,) = found["asks"]["b300"]
+    (ask,) = found["requests"]["b300"]
     assert ask["hosts"] == {"n1": NAMES}
     assert found["warnings"] == []
 
 
 def test_they_are_injected_next_to_gpus(facts: dict[str, Any]) -> None:
     found = INJECT.right(INJECT.hosts_of({"n1": facts}, "b300"))
-    (ask,) = found["asks"]["b300"]
+    (ask,) = found["requests"]["b300"]
     assert (ask["hosts"], ask["host_network"]) == ({"n1": NAMES}, True)
 
 

@@ -52,12 +52,12 @@ def test_all_answers_are_there_for_every_strategy(facts_of: Facts) -> None:
             {"v100-01", "v100-02"} if one.label else set()
         )
         # What is not named is found nowhere when the strategy has gone.
-        served = {resource for shown in found["shows"].values() for resource in shown["resources"]}
+        served = {resource for shown in found["status"].values() for resource in shown["resources"]}
         own = hostvars(facts_of, v100={"rdma_strategy": "none"})
         # What only counts is known by an annotation of the node.
         assert one.counts_only or served <= set(strategies({}, list(own), own)["resources"][name])
         # Where nothing says on which nodes a pod can ask and what it gets, nobody could try it.
-        for ask in [ask for asks in found["asks"].values() for ask in asks]:
+        for ask in [ask for requests in found["requests"].values() for ask in requests]:
             assert set(ask["hosts"]) == {"v100-01", "v100-02"}
             assert ask["template"] or ask["claim"] or (ask["limits"] and all(ask["hosts"].values()))
     labels = [one.label for one in registry.STRATEGIES.values() if one.label]
@@ -69,8 +69,8 @@ def test_groups_differ(facts_of: Facts) -> None:
     assert objects(found, "DaemonSet") == ["dranet-v100"]
     assert found["labels"]["v100-01"][GROUP] == "v100"
     assert found["labels"]["h100-01"][GROUP] is None
-    assert set(found["asks"]) == {"v100"}
-    assert {host: shown["drivers"] for host, shown in found["shows"].items()} == {
+    assert set(found["requests"]) == {"v100"}
+    assert {host: shown["drivers"] for host, shown in found["status"].items()} == {
         "v100-01": ("dra.net",),
         "v100-02": ("dra.net",),
     }
@@ -91,14 +91,14 @@ def test_a_group_that_leaves_takes_its_objects_along(facts_of: Facts) -> None:
 def test_without_a_group_of_the_strategy_there_is_no_object(facts_of: Facts) -> None:
     found = plan(hostvars(facts_of, v100={**TEMPLATES, "rdma_strategy": "none"}))
     assert [item for one in found["sets"] for item in one["objects"]] == []
-    assert found["shows"] == found["asks"] == {}
+    assert found["status"] == found["requests"] == {}
 
 
 def test_how_a_pod_asks_dra(facts_of: Facts) -> None:
     found = plan(hostvars(facts_of, v100=TEMPLATES))
-    assert [ask["template"] for ask in found["asks"]["v100"]] == ["one-nic"]
-    assert found["asks"]["v100"][0]["capabilities"] == ("IPC_LOCK",)
-    assert found["asks"]["v100"][0]["hosts"] == {"v100-01": (), "v100-02": ()}
+    assert [ask["template"] for ask in found["requests"]["v100"]] == ["one-nic"]
+    assert found["requests"]["v100"][0]["capabilities"] == ("IPC_LOCK",)
+    assert found["requests"]["v100"][0]["hosts"] == {"v100-01": (), "v100-02": ()}
     assert "one-nic" in objects(found, "ResourceClaimTemplate")
 
 

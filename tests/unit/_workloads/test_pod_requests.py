@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inv
 def named(host: dict[str, Any]) -> list[dict[str, Any]]:
     hosts = _strategy_inventory.hosts({}, ["v100-01"], {"v100-01": host})
     plan = _strategy_inventory.planned({}, hosts, registry.plan)
-    return requests.named([item for each in plan.sets for item in each.objects], plan.asks["v100"], hosts)
+    return requests.named([item for each in plan.sets for item in each.objects], plan.requests["v100"], hosts)
 
 
 def test_requests_have_the_names_of_the_cluster(facts_of: Callable[..., dict[str, Any]]) -> None:

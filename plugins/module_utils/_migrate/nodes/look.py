@@ -41,7 +41,7 @@ class MoveStep:
 
     ``ours`` are the labels by which our DaemonSets find nodes, ``resources`` the site's own RDMA resources,
     ``gpu_resources`` those of its GPUs, ``drivers`` the DRA drivers whose devices count as NICs. ``labels`` are those
-    that the step takes away (``None``) or gives; ``shows`` is what the node shows then. ``counters`` are the resources
+    that the step takes away (``None``) or gives; ``status`` is what the node shows then. ``counters`` are the resources
     that no plugin offers. ``netns_mode`` is the RDMA netns mode of the node, empty if that is not known.
     """
 
@@ -53,7 +53,7 @@ class MoveStep:
     gpu_resources: Sequence[str] = ()
     drivers: Sequence[str] = ()
     evict: str = "managed"
-    shows: Mapping[str, Any] = field(default_factory=dict)
+    status: Mapping[str, Any] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
     netns_mode: str = ""
     timeout: float = 600

@@ -225,14 +225,14 @@ def unmovable(whole: StrategyPlan) -> List[str]:
 class MoveObjects:
     """What nodes get that have left their old strategy: ``sets``, ``labels``, ``counters``, and what they then show.
 
-    ``asks`` are by group the ways in which a pod can ask on one of them.
+    ``requests`` are by group the ways in which a pod can ask on one of them.
     """
 
     sets: List[ObjectSet] = field(default_factory=list)
     labels: Dict[str, Dict[str, str]] = field(default_factory=dict)
     counters: Dict[str, Dict[str, int]] = field(default_factory=dict)
-    asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
-    shows: Dict[str, Dict[str, object]] = field(default_factory=dict)
+    requests: Dict[str, List[PodRequest]] = field(default_factory=dict)
+    status: Dict[str, Dict[str, object]] = field(default_factory=dict)
     problems: List[str] = field(default_factory=list)
 
 
@@ -250,19 +250,21 @@ def objects(
         planned = registry.plan_of(strategy.name, every, cluster, known)
         result.problems += planned.problems
         result.sets += [planned_set for planned_set in planned.sets if planned_set.objects]
-        for group, asks in planned.asks.items():
-            there = [replace(ask, hosts={name: ask.hosts[name] for name in ask.hosts if name in now}) for ask in asks]
-            result.asks.setdefault(group, []).extend(ask for ask in there if ask.hosts)
+        for group, requests in planned.requests.items():
+            there = [
+                replace(ask, hosts={name: ask.hosts[name] for name in ask.hosts if name in now}) for ask in requests
+            ]
+            result.requests.setdefault(group, []).extend(ask for ask in there if ask.hosts)
         for host in strategy.own(every):
             if host.name not in now:
                 continue
             mine = planned.labels.get(host.name) or {}
             result.labels[host.name] = {label: value for label, value in mine.items() if value}
-            shown = planned.shows.get(host.name)
+            shown = planned.status.get(host.name)
             if shown is not None:
                 drivers = [driver for driver in shown.drivers if driver == strategy.driver]
                 resources = dict(shown.resources)
-                result.shows[host.name] = {"pods": strategy.pods, "drivers": drivers, "resources": resources}
+                result.status[host.name] = {"pods": strategy.pods, "drivers": drivers, "resources": resources}
             result.counters[host.name] = planned.counters.get(host.name, {})
     return result
 

@@ -96,18 +96,18 @@ def on(client: Client, step: MoveStep) -> Dict[str, Any]:
         raise ClusterError(f"{step.node}: no move is under way here (annotation {node_use.ANNOTATION})")
     changed = node.label(step.labels)
     changed = _count(node, step.counters) or changed
-    resources: Mapping[str, int] = step.shows.get("resources") or {}
+    resources: Mapping[str, int] = step.status.get("resources") or {}
 
     def missing(seen: NodeLook) -> str:
         running = any(_of(pod, list(step.labels)) and ready(pod) for pod in seen.pods)
         has = seen.use.resources
-        told = ["no pod of it is ready"] if step.shows.get("pods") and not running else []
+        told = ["no pod of it is ready"] if step.status.get("pods") and not running else []
         told += [
             f"{name} is {has.get(name, 0)}, not {number}"
             for name, number in resources.items()
             if has.get(name, 0) != number
         ]
-        told += [f"{name} publishes no device" for name in node.silent(step.shows.get("drivers") or ())]
+        told += [f"{name} publishes no device" for name in node.silent(step.status.get("drivers") or ())]
         return f"{step.to} does not work yet: {', '.join(told)}" if told else ""
 
     node.wait(missing)

@@ -39,7 +39,7 @@ def _kind(pair: Pair, request: Optional[PodRequest]) -> str:
 def judge(
     pairs: Sequence[Pair],
     results: Sequence[Plain],
-    asks: Mapping[str, Sequence[PodRequest]],
+    requests: Mapping[str, Sequence[PodRequest]],
     nodes: BenchmarkNodes,
     settings: BenchmarkSettings,
     collection: str,
@@ -53,7 +53,7 @@ def judge(
     wanted = [(name, int(size)) for name in operations for size in sizes]
     found: Found = []
     for pair, result in zip(pairs, results):
-        mine = (request for request in asks[pair.group] if request.name == pair.alias and not request.claim)
+        mine = (request for request in requests[pair.group] if request.name == pair.alias and not request.claim)
         request = next(mine, None)
         judge_of = BenchmarkJudge(pair, _kind(pair, request), request, nodes, wanted)
         if "pods" in result:

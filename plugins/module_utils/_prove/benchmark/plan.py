@@ -96,12 +96,12 @@ class _Planner:
         pods[1]["peer"] = pods[0]["name"]
         return Pair(group, _entry(request), request.name, repetition, pods)
 
-    def _wanted(self, asks: Mapping[str, Sequence[PodRequest]]) -> List[Tuple[str, PodRequest]]:
+    def _wanted(self, requests: Mapping[str, Sequence[PodRequest]]) -> List[Tuple[str, PodRequest]]:
         """The requests that can be run on two nodes, by group."""
         found: List[Tuple[str, PodRequest]] = []
-        for group in sorted(asks, key=natural_key):
+        for group in sorted(requests, key=natural_key):
             # A ResourceClaim is for one pod and its node.
-            mine = [request for request in asks[group] if not request.claim]
+            mine = [request for request in requests[group] if not request.claim]
             if self.tests.templates:
                 mine = [request for request in mine if {_entry(request), request.name} & set(self.tests.templates)]
             able = [request for request in mine if len(self._nodes(request)) == 2]
@@ -114,8 +114,10 @@ class _Planner:
             found += [(group, request) for request in able]
         return found
 
-    def run(self, asks: Mapping[str, Sequence[PodRequest]]) -> BenchmarkPlan:
-        names = {name for requests in asks.values() for request in requests for name in (_entry(request), request.name)}
+    def run(self, requests: Mapping[str, Sequence[PodRequest]]) -> BenchmarkPlan:
+        names = {
+            name for of_group in requests.values() for request in of_group for name in (_entry(request), request.name)
+        }
         unknown = [name for name in self.tests.templates if name not in names]
         if unknown:
             there = ", ".join(sorted(names, key=natural_key)) or "none"
@@ -129,7 +131,7 @@ class _Planner:
             self.found.problems.append(f"rdma_benchmark_repetitions is {self.tests.repetitions}, it must be at least 1")
         if self.found.problems:
             return self.found
-        wanted = self._wanted(asks)
+        wanted = self._wanted(requests)
         if not wanted:
             self.found.problems.append(
                 "; ".join(["nothing can be run: a pair needs two nodes of a group", *self.found.skipped])
@@ -140,10 +142,13 @@ class _Planner:
 
 
 def plan(
-    objects: Sequence[Mapping[str, Any]], asks: Mapping[str, Sequence[PodRequest]], tests: BenchmarkTests
+    objects: Sequence[Mapping[str, Any]], requests: Mapping[str, Sequence[PodRequest]], tests: BenchmarkTests
 ) -> BenchmarkPlan:
-    """The pairs in the order in which they are run, one at a time. ``objects`` and ``asks`` are of all strategies."""
-    return _Planner(objects, tests).run(asks)
+    """The pairs in the order in which they are run, one at a time.
+
+    ``objects`` and ``requests`` are of all strategies.
+    """
+    return _Planner(objects, tests).run(requests)
 
 
 def text(found: BenchmarkPlan) -> List[str]:

@@ -58,7 +58,7 @@ def judge(
     say so. Raises ValueError for a slice that is none.
     """
     groups = {host.name: host.group for host in hosts}
-    found = verdicts.checks(groups, registry.driven(hosts, known), cluster.compared, cluster.pods, cluster.sets)
+    found = verdicts.checks(groups, registry.driver_labels(hosts, known), cluster.compared, cluster.pods, cluster.sets)
     live = {str(node["metadata"]["name"]): node for node in cluster.nodes}
     labels = {name: node["metadata"].get("labels") or {} for name, node in live.items()}
     planned = registry.plan(hosts, ClusterState(labels=labels, daemon_sets=list(cluster.daemon_sets)), known)

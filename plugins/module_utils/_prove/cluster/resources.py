@@ -72,16 +72,16 @@ def no_node(check: str, host: str, group: Optional[str]) -> Check:
     return Check("cluster", check, host, group, "", "fail", NO_NODE, {}, remedy)
 
 
-def _daemon_sets(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
-    for name in dict.fromkeys(name for shown in shows.values() for name in (*shown.daemon_sets, *shown.foreign)):
-        nodes = sum(name in shown.daemon_sets or name in shown.foreign for shown in shows.values())
-        foreign = any(name in shown.foreign for shown in shows.values())
+def _daemon_sets(status: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
+    for name in dict.fromkeys(name for shown in status.values() for name in (*shown.daemon_sets, *shown.foreign)):
+        nodes = sum(name in shown.daemon_sets or name in shown.foreign for shown in status.values())
+        foreign = any(name in shown.foreign for shown in status.values())
         yield _daemon_set(name, nodes, there.get(name), foreign)
 
 
-def _operated(shows: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
+def _operated(status: Mapping[str, NodeStatus], there: Mapping[str, Plain]) -> Iterator[Check]:
     """The DaemonSets that an operator makes of its policies, by their owners."""
-    owners = {kind for shown in shows.values() for kind in shown.owners}
+    owners = {kind for shown in status.values() for kind in shown.owners}
     if not owners:
         return
     found = [name for name, item in there.items() if not owners.isdisjoint(_owners(item))]
@@ -138,7 +138,7 @@ def _number(node: Plain, kind: str, resource: str) -> int:
 
 
 def _of_node(
-    host: str, group: str, shown: NodeStatus, leaves: Sequence[str], counters: Collection[str], node: Plain
+    host: str, group: str, shown: NodeStatus, leftovers: Sequence[str], counters: Collection[str], node: Plain
 ) -> Iterator[Check]:
     def check(resource: str, verdict: str, text: str, remedy: str = "", mend: str = "") -> Check:
         evidence = {kind: _number(node, kind, resource) for kind in ("capacity", "allocatable")}
@@ -154,7 +154,7 @@ def _of_node(
             remedy = "Check the log of the plugin's pod for the devices it found, and /dev/infiniband of the node."
             ours = resource in counters
             yield check(resource, "fail", text, "" if ours else remedy, "provision" if ours else "")
-    for resource in leaves:
+    for resource in leftovers:
         if _number(node, "allocatable", resource):
             text = f"pods that request {resource} are scheduled here, but it is not a resource of this group"
             yield check(resource, "fail", text, "Find the plugin that offers it on this node, and remove it.")
@@ -192,11 +192,13 @@ def checks(
 
     ``states`` are the SriovNetworkNodeStates by namespace/name.
     """
-    found = [*_daemon_sets(plan.shows, daemon_sets), *_operated(plan.shows, daemon_sets)]
+    found = [*_daemon_sets(plan.status, daemon_sets), *_operated(plan.status, daemon_sets)]
     for host, group in groups.items():
-        shown = plan.shows.get(host, NodeStatus())
+        shown = plan.status.get(host, NodeStatus())
         if host in nodes:
-            found += _of_node(host, group, shown, plan.leaves.get(host, ()), plan.counters.get(host, ()), nodes[host])
+            found += _of_node(
+                host, group, shown, plan.leftovers.get(host, ()), plan.counters.get(host, ()), nodes[host]
+            )
             if shown.owners:
                 found += ofed.checks(host, group, nodes[host], daemon_sets)
             if shown.synced:

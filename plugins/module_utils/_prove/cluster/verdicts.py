@@ -27,11 +27,11 @@ _ACTIONS = {
 }
 
 
-def _drivers(groups: Mapping[str, str], driven: Collection[str], pods: Sequence[Plain]) -> Iterator[Check]:
+def _drivers(groups: Mapping[str, str], with_driver: Collection[str], pods: Sequence[Plain]) -> Iterator[Check]:
     """DRANET's pod on each node that shall have one. Its slices stay when it dies, so they say nothing."""
     there = {str(pod["spec"].get("nodeName")): pod for pod in pods}
     for host, group in groups.items():
-        if host not in driven:
+        if host not in with_driver:
             continue
         pod = there.get(host)
 
@@ -106,14 +106,14 @@ def _objects(sets: Mapping[str, Sequence[Plain]]) -> Iterator[Check]:
 
 def checks(
     groups: Mapping[str, str],
-    driven: Collection[str],
+    with_driver: Collection[str],
     nodes: Mapping[str, Plain],
     pods: Sequence[Plain],
     sets: Mapping[str, Sequence[Plain]],
 ) -> List[Check]:
     """All of the ring.
 
-    ``groups`` has the group of each host, ``driven`` are hosts that shall have DRANET, ``nodes`` are those of
+    ``groups`` has the group of each host, ``with_driver`` are hosts that shall have DRANET, ``nodes`` are those of
     resource_slice_info, ``pods`` those of DRANET.
     """
-    return [*_drivers(groups, driven, pods), *_slices_of(groups, nodes), *_objects(sets)]
+    return [*_drivers(groups, with_driver, pods), *_slices_of(groups, nodes), *_objects(sets)]

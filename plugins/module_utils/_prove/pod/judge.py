@@ -62,10 +62,10 @@ def judge(
     pods: Sequence[PlannedPod],
     results: Sequence[Plain],
     objects: Sequence[Plain],
-    asks: Mapping[str, Sequence[PodRequest]],
+    requests: Mapping[str, Sequence[PodRequest]],
     evidence: PodEvidence,
 ) -> RingResult:
-    """``results`` are those of the module pod_probe for these pods, ``objects`` and ``asks`` of the plan."""
+    """``results`` are those of the module pod_probe for these pods, ``objects`` and ``requests`` of the plan."""
     published = model.by_node(model.devices(evidence.slices))
     known = {pod.name: pod for pod in pods}
     reports = {result["name"]: pod_report.report(result["output"]) for result in results}
@@ -78,7 +78,7 @@ def judge(
             published.get(pod.node, {}),
             evidence.in_use.get(pod.node, ()),
         )
-        request = pod_plan.request_of(pod, asks.get(pod.group, []))
+        request = pod_plan.request_of(pod, requests.get(pod.group, []))
         if request is None:
             yield from verdicts.of_nothing(pod, result, report, node)
             return

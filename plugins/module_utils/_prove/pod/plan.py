@@ -75,9 +75,9 @@ def _about(value: Mapping[str, Any]) -> Dict[str, Any]:
     return {name: value[name] for name in _OF_PLAN}
 
 
-def request_of(pod: PlannedPod, asks: Sequence[PodRequest]) -> Optional[PodRequest]:
+def request_of(pod: PlannedPod, requests: Sequence[PodRequest]) -> Optional[PodRequest]:
     """The one of the group's requests that the pod makes, ``None`` for one that asks for nothing."""
-    same = (request for request in asks if request.name == pod.alias and bool(request.claim) == bool(pod.claim))
+    same = (request for request in requests if request.name == pod.alias and bool(request.claim) == bool(pod.claim))
     return next(same, None)
 
 
@@ -177,12 +177,12 @@ class _PodPlan:
             for node in nodes
         ]
 
-    def bare(self, group: str, asks: Sequence[PodRequest]) -> List[PlannedPod]:
+    def bare(self, group: str, requests: Sequence[PodRequest]) -> List[PlannedPod]:
         """Pods that ask for nothing, on the nodes of those that ask, and such that ask beside a GPU and have none."""
-        namespace = next((request.namespace for request in asks if request.namespace), self.tests.namespace)
-        hosts = list(dict.fromkeys(host for request in asks for host in request.hosts))
+        namespace = next((request.namespace for request in requests if request.namespace), self.tests.namespace)
+        hosts = list(dict.fromkeys(host for request in requests for host in request.hosts))
         kinds: Dict[str, Mapping[str, str]] = {NOTHING: {}}
-        for request in asks:
+        for request in requests:
             if request.gpu_resource:
                 kinds[WITHOUT_GPU] = request.annotations
         return [
@@ -201,24 +201,24 @@ class _PodPlan:
 
 
 def waves(
-    objects: Sequence[Mapping[str, Any]], asks: Mapping[str, Sequence[PodRequest]], tests: PodTests
+    objects: Sequence[Mapping[str, Any]], requests: Mapping[str, Sequence[PodRequest]], tests: PodTests
 ) -> List[List[PlannedPod]]:
     """The pods, those of a wave at the same time: in each wave a node has one pod that asks for RDMA.
 
-    ``objects`` and ``asks`` are of the plan of all strategies. In the first wave there is a pod that asks for nothing
-    as well. Of each group nodes are taken in their natural order.
+    ``objects`` and ``requests`` are of the plan of all strategies. In the first wave there is a pod that asks for
+    nothing as well. Of each group nodes are taken in their natural order.
     """
     whole = _PodPlan(objects, tests)
     used: Dict[str, int] = {}
     result: List[List[PlannedPod]] = []
-    for group in sorted(asks, key=natural_key):
-        for request in asks[group]:
+    for group in sorted(requests, key=natural_key):
+        for request in requests[group]:
             nodes = whole.nodes(list(request.hosts))
             # After all that these nodes have had before.
             wave = max((used.get(node, 0) for node in nodes), default=0)
             result += [[] for _more in range(wave + 1 - len(result))]
             result[wave] += whole.pods(group, request, nodes)
             used.update(dict.fromkeys(nodes, wave + 1))
-    for group in sorted(asks, key=natural_key) if result else ():
-        result[0] += whole.bare(group, asks[group])
+    for group in sorted(requests, key=natural_key) if result else ():
+        result[0] += whole.bare(group, requests[group])
     return result

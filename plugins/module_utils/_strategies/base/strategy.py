@@ -152,8 +152,9 @@ class PolicyFields:
 class StrategyPlan:
     """All answers of one strategy for its hosts. Where there are problems, there are no objects.
 
-    ``labels`` are by host (``None`` to be removed), ``asks`` by group, ``shows`` by host. ``leaves`` are by host the
-    extended resources that it must not have: those of other groups, and those that it had before.
+    ``labels`` are by host (``None`` to be removed), ``requests`` by group how pods can ask for RDMA, ``status`` by host
+    what it shows when all works. ``leftovers`` are by host the extended resources that it must not have: those of other
+    groups, and those that it had before.
     ``counters`` are by host the extended resources that no plugin offers, with the number that provision writes.
     ``nodes`` are the labels as objects, for manifests; ``wait`` says whether to wait until all works. ``policy`` are
     fields of an operator's policy, which others have fields of as well; that of a single strategy counts.
@@ -167,9 +168,9 @@ class StrategyPlan:
 
     sets: List[ObjectSet] = field(default_factory=list)
     labels: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
-    asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
-    shows: Dict[str, NodeStatus] = field(default_factory=dict)
-    leaves: Dict[str, List[str]] = field(default_factory=dict)
+    requests: Dict[str, List[PodRequest]] = field(default_factory=dict)
+    status: Dict[str, NodeStatus] = field(default_factory=dict)
+    leftovers: Dict[str, List[str]] = field(default_factory=dict)
     counters: Dict[str, Dict[str, int]] = field(default_factory=dict)
     nodes: List[Object] = field(default_factory=list)
     wait: bool = False
@@ -212,7 +213,7 @@ class ClaimsStage:
     """What pods claim, for people in ``text``.
 
     ``unmet`` is by host why what is published there does not meet claims that its facts allow. ``unknown`` are hosts
-    of which nothing is known, so that objects that they need may be missing. ``asks`` and ``shows`` are those of
+    of which nothing is known, so that objects that they need may be missing. ``requests`` and ``status`` are those of
     :class:`StrategyPlan`.
     """
 
@@ -222,8 +223,8 @@ class ClaimsStage:
     problems: List[str] = field(default_factory=list)
     unmet: Dict[str, List[str]] = field(default_factory=dict)
     unknown: List[str] = field(default_factory=list)
-    asks: Dict[str, List[PodRequest]] = field(default_factory=dict)
-    shows: Dict[str, NodeStatus] = field(default_factory=dict)
+    requests: Dict[str, List[PodRequest]] = field(default_factory=dict)
+    status: Dict[str, NodeStatus] = field(default_factory=dict)
 
 
 class Strategy(ABC):
@@ -378,7 +379,7 @@ class Strategy(ABC):
         """
         return {}
 
-    def driven(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
+    def driver_labels(self, hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, str]:
         """Value of ``label`` by host, of those that have ``driver`` when all hosts have what they shall have."""
         return {}
 
@@ -386,7 +387,7 @@ class Strategy(ABC):
         """Variables with one value for the whole fleet, where hosts have these (:mod:`_inventory.fleet_wide`)."""
         return ()
 
-    def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
+    def cluster_queries(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
         """Kind and name (empty for all) of objects that are to be known of the cluster; variables have any type."""
         return ()
 

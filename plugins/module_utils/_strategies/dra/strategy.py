@@ -95,7 +95,7 @@ def claims(
     return planner.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known, tolerant)
 
 
-def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[PodRequest]]:
+def _requests(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[PodRequest]]:
     """What each group can claim: its templates, one alias after another, the single claims of its hosts, and what pods
     that are not changed can request.
     """
@@ -126,7 +126,7 @@ def _asks(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[Pod
     }
 
 
-def _shows(hosts: Sequence[InventoryHost]) -> Dict[str, NodeStatus]:
+def _status(hosts: Sequence[InventoryHost]) -> Dict[str, NodeStatus]:
     every = expected_devices.expected(served(NAME, hosts))
     return {host: NodeStatus(tuple(node["drivers"])) for host, node in every.items()}
 
@@ -158,7 +158,7 @@ class Dra(Strategy):
             found.sets = []
             return found
         found.sets.append(object_set(self.claims_set, of_fleet(hosts, known), of_claims.objects))
-        found.asks, found.shows = _asks(served(NAME, hosts), of_claims), _shows(hosts)
+        found.requests, found.status = _requests(served(NAME, hosts), of_claims), _status(hosts)
         return found
 
     def driver_plan(
@@ -179,7 +179,7 @@ class Dra(Strategy):
             unprepared=plan.unprepared,
         )
 
-    def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
+    def cluster_queries(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
         gpus = any(host.variables.get(deployment.GPU_DEPLOY) for host in hosts)
         return [others.LOOK] * bool(self.own(hosts)) + [gpu_owners.LOOK] * gpus
 
@@ -204,8 +204,8 @@ class Dra(Strategy):
             problems=problems,
             unmet=plan.unmet,
             unknown=plan.unknown,
-            asks={} if problems else _asks(served(NAME, hosts), plan),
-            shows={} if problems else _shows(hosts),
+            requests={} if problems else _requests(served(NAME, hosts), plan),
+            status={} if problems else _status(hosts),
         )
 
     def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
@@ -234,7 +234,7 @@ class Dra(Strategy):
     def resources(self, hosts: Sequence[InventoryHost], known: variables.Options) -> List[str]:
         return []
 
-    def driven(self, hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, str]:
+    def driver_labels(self, hosts: Sequence[InventoryHost], known: variables.Options) -> Dict[str, str]:
         return driver(hosts, ClusterState(), known).groups
 
     def one_value(self, hosts: Sequence[Mapping[str, Any]]) -> Sequence[str]:

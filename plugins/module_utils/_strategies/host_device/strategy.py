@@ -82,7 +82,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     # The operator's webhook judges a policy by the nodes that it selects. Before they are labelled, that is none.
     rejectable = ("SriovNetworkNodePolicy",)
 
-    def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
+    def cluster_queries(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
         # Variables have any type.
         providers = {str(host.variables.get(programs.PROVIDER)) for host in self.own(hosts)}
         return (
@@ -124,7 +124,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     def answer(self, found: HostDevicePlan, result: StrategyPlan) -> None:
         for group, of_rail in found.networks.items():
             place = found.namespaces[group][0]
-            result.asks[group] = [_ask(network, hcas, place) for network, hcas in zip(of_rail, found.hcas[group])]
+            result.requests[group] = [_ask(network, hcas, place) for network, hcas in zip(of_rail, found.hcas[group])]
         operators = {host.name: found.operators.get(group.name, "") for group in found.groups for host in group.hosts}
         for devices, counts in found.configurations:
             ours = found.beside if devices.operated else [devices.name, *found.beside]
@@ -133,7 +133,7 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
                 place = operators[host]
                 foreign = sriov_operator.daemon_sets(place) if place else ()
                 owners = network_operator.OWNERS if devices.operated and not place else ()
-                result.shows[host] = NodeStatus((), resources, daemon_sets, foreign, place, owners)
+                result.status[host] = NodeStatus((), resources, daemon_sets, foreign, place, owners)
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [

@@ -84,10 +84,10 @@ class Inject(Strategy):
             nodes=manifests.nodes(found.labels),
         )
         if not result.problems:
-            result.asks = {group: [_ask(group, found)] for group in found.hcas}
+            result.requests = {group: [_ask(group, found)] for group in found.hcas}
             for group, hcas in found.hcas.items():
                 resources = _resources(found.values[group])
-                result.shows.update(dict.fromkeys(hcas, NodeStatus(resources=resources)))
+                result.status.update(dict.fromkeys(hcas, NodeStatus(resources=resources)))
                 result.counters.update({host: dict(resources) for host in hcas})
             # A node without facts keeps what it has, and all others lose what they had.
             for host in hosts:

@@ -62,7 +62,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
     def operated(self, every: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
         return network_operator.digests(objects.PLUGIN, every)
 
-    def looks(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
+    def cluster_queries(self, hosts: Sequence[InventoryHost]) -> Sequence[Tuple[str, str]]:
         asked = any(self.with_ofed(host.variables) for host in self.own(hosts))
         return [(network_operator.NODE_POLICY, "")] if asked else []
 
@@ -73,7 +73,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
         yield from ofed.against(self.label, self.own(hosts), hosts, cluster.labels, cluster.objects or (), known)
 
     def answer(self, found: SharedDevicePlan, result: StrategyPlan) -> None:
-        result.asks = {
+        result.requests = {
             group: [PodRequest(name, found.hcas[group], limits={name: 1})] for group, name in found.resources.items()
         }
         for devices, part in found.configurations:
@@ -84,7 +84,7 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
                 if devices.operated
                 else NodeStatus(resources=resources, daemon_sets=ours)
             )
-            result.shows.update(dict.fromkeys(part, shown))
+            result.status.update(dict.fromkeys(part, shown))
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [

@@ -66,7 +66,7 @@ def groups(facts_of: Callable[..., dict[str, Any]]) -> dict[str, Group]:
         plan = _strategy_inventory.planned({}, hosts, registry.plan)
         assert plan.problems == []
         objects = [item for each in plan.sets for item in each.objects]
-        found = [NamedRequest(**each) for each in plain(requests.named(objects, plan.asks["g"], hosts))]
+        found = [NamedRequest(**each) for each in plain(requests.named(objects, plan.requests["g"], hosts))]
         specs = {item["metadata"]["name"]: item["spec"] for item in objects if item["kind"] == "ResourceClaimTemplate"}
         claims = {each.templates[NAMESPACE]: counts(specs[each.name]["spec"], nics) for each in found if each.templates}
         return Group(found, claims, slots, gpus, nics, names)
@@ -172,5 +172,5 @@ def test_what_a_pod_gets_is_never_less_without_a_word(groups: dict[str, Group], 
     (there,), notes = moved(item, options=options)
     if not notes and there != item:
         assert list(less(group, item, there)) == []
-    asks = any(of(each, "rdma/") for stage in stages(item) for each in stage)
-    assert not asks or there != item or notes
+    requests = any(of(each, "rdma/") for stage in stages(item) for each in stage)
+    assert not requests or there != item or notes

@@ -289,17 +289,17 @@ def test_what_a_node_shows_with_injection(facts_of: Facts) -> None:
     assert (found.problems, found.sets) == ([], [])
     assert found.labels == {"n1": {"zerocopy.rdma/inject": "v100"}}
     assert found.counters == {"n1": {"rdma.io/hca": 100}}
-    assert {group: [(one.name, *one.hosts) for one in asks] for group, asks in found.asks.items()} == {
+    assert {group: [(one.name, *one.hosts) for one in requests] for group, requests in found.requests.items()} == {
         "v100": [("nearest", "n1")]
     }
     more = [*hosts, replace(hosts[0], name="n2")]
     only = moves.objects(more, {"n1": OLD, "n2": OLD}, ["n1"], ClusterState(), variables.options_of())
-    assert [list(one.hosts) for one in only.asks["v100"]] == [["n1"]]
+    assert [list(one.hosts) for one in only.requests["v100"]] == [["n1"]]
     # A program of the node does it, and no pod.
-    assert found.shows == {"n1": {"pods": False, "drivers": [], "resources": {"rdma.io/hca": 100}}}
+    assert found.status == {"n1": {"pods": False, "drivers": [], "resources": {"rdma.io/hca": 100}}}
     other = [InventoryHost("n1", "v100", {"rdma_strategy": "shared_device"}, facts)]
     found = moves.objects(other, {"n1": OLD}, ["n1"], ClusterState(), variables.options_of())
-    assert (found.counters, found.shows["n1"]["pods"]) == ({"n1": {}}, True)
+    assert (found.counters, found.status["n1"]["pods"]) == ({"n1": {}}, True)
 
 
 def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:

@@ -108,7 +108,7 @@ def test_the_new_way_gets_its_label_and_works_when_its_pod_is_ready(
     pods: list[dict[str, Any]], problem: str, server: Server, client: Client
 ) -> None:
     server.decide = played = marked(PlayedNode(pods, {"other": "label"}), Mark("dra"))
-    on = step(labels={NEW: "v100"}, shows={"pods": True, "drivers": [], "resources": {}})
+    on = step(labels={NEW: "v100"}, status={"pods": True, "drivers": [], "resources": {}})
     assert steps.predicted(client, on, "on")["changed"] is True
     if problem:
         with pytest.raises(ClusterError, match=f"n1: dra does not work yet: {problem}"):
@@ -121,9 +121,9 @@ def test_the_new_way_gets_its_label_and_works_when_its_pod_is_ready(
 
 def test_what_the_new_way_does_not_show_yet_is_told(server: Server, client: Client) -> None:
     server.decide = marked(PlayedNode(offered="62"), Mark("dra"))
-    shows = {"pods": False, "drivers": ["dra.net"], "resources": {RESOURCE: 63, "rdma/b": 1}}
+    status = {"pods": False, "drivers": ["dra.net"], "resources": {RESOURCE: 63, "rdma/b": 1}}
     with pytest.raises(ClusterError) as error:
-        steps.on(client, step(labels={NEW: "v100"}, shows=shows))
+        steps.on(client, step(labels={NEW: "v100"}, status=status))
     said = f"{RESOURCE} is 62, not 63, rdma/b is 0, not 1, dra.net publishes no device"
     assert str(error.value) == f"n1: dra does not work yet: {said} (waited 0 s)"
 

@@ -141,7 +141,7 @@ def test_only_what_is_wanted(bench: Bench) -> None:
 
 
 def test_one_node_is_not_enough(bench: Bench) -> None:
-    for request in bench.plan["asks"]["h100"]:
+    for request in bench.plan["requests"]["h100"]:
         request["hosts"] = {"n1": request["hosts"]["n1"]}
     (problem,) = planned(bench.plan)["problems"]
     assert problem.startswith("nothing can be run: a pair needs two nodes of a group; h100: ")

@@ -167,7 +167,7 @@ def test_pods_of_a_strategy_that_counts_and_moves(facts_of: Callable[..., Any], 
         "moves": True,
         "networks": ["198.51.100.0/24"],
     }
-    whole = {"sets": [], "asks": {"v100": [request]}}
+    whole = {"sets": [], "requests": {"v100": [request]}}
     (pod, _bare) = planned(whole)[0]
     assert pod["pod"]["namespace"] == "training"
     made = probe.manifest(probe.PodProbe(**pod["pod"]), probe.Recipe("image", "true"))

@@ -73,14 +73,14 @@ def test_a_node_policy_shares_what_our_own_plugin_would(facts_of: Facts, kinds: 
         # The webhook of the operator takes no prefix without a dot, and this one is the plugin's own.
         assert config["configList"][0].pop("resourcePrefix") == "rdma"
     assert configs == {f"{value}.operator": config for value, config in expected.items()}
-    assert found["asks"] == ours["asks"]
-    for host, shown in found["shows"].items():
-        assert shown["resources"] == ours["shows"][host]["resources"] != {}
+    assert found["requests"] == ours["requests"]
+    for host, shown in found["status"].items():
+        assert shown["resources"] == ours["status"][host]["resources"] != {}
         assert shown["daemon_sets"] == ()
     assert found["labels"] == {
         host: {SHARED_DEVICE.label: f"{label[SHARED_DEVICE.label]}.operator"} for host, label in ours["labels"].items()
     }
-    assert found["leaves"] == ours["leaves"]
+    assert found["leftovers"] == ours["leftovers"]
 
 
 def test_nics_and_networks_are_those_of_our_own_objects(facts_of: Facts) -> None:
@@ -98,9 +98,9 @@ def test_nics_and_networks_are_those_of_our_own_objects(facts_of: Facts) -> None
         annotation = definition["metadata"]["annotations"]["k8s.v1.cni.cncf.io/resourceName"]
         assert f"nvidia.com/{spec['resourceName']}" == annotation
         assert spec["networkNamespace"] == definition["metadata"]["namespace"]
-    assert found["asks"] == ours["asks"]
+    assert found["requests"] == ours["requests"]
     assert set(objects(found, "DaemonSet")) == {"rdma-whereabouts"}
-    assert found["shows"]["v100-01"]["daemon_sets"] == ("kube-system/rdma-whereabouts",)
+    assert found["status"]["v100-01"]["daemon_sets"] == ("kube-system/rdma-whereabouts",)
     multus = found["policy"]["object"]["spec"]
     assert multus == {
         "secondaryNetwork": {
@@ -151,7 +151,7 @@ def test_without_node_policies_all_groups_are_in_the_one_policy(facts_of: Facts)
     config = json.loads(policy["spec"]["rdmaSharedDevicePlugin"]["config"])
     assert [entry["resourceName"] for entry in config["configList"]] == ["rdma_h100", "rdma_v100"]
     # The plugin is on all nodes, so it says 0 where it has nothing.
-    assert found["leaves"] == {}
+    assert found["leftovers"] == {}
     assert set(right(hosts, "shared_device", NEWER)["leaves"]) == set(hosts)
 
 

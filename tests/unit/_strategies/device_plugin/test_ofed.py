@@ -108,7 +108,7 @@ def test_provision_leaves_the_driver_where_it_is(facts_of: Facts) -> None:
     assert with_driver["rdmaSharedDevicePlugin"] == without["rdmaSharedDevicePlugin"]
     names = set(objects(found, "NicNodePolicy"))
     assert names == {"rdma-shared-v100", "rdma-shared-v100-ofed"}
-    assert found["shows"] == before["shows"]
+    assert found["status"] == before["status"]
     assert set(policies(plan(hosts, dict.fromkeys(hosts, "v100.ofed")))) == {"v100.ofed"}
     # Teardown asks for them.
     assert strategies({}, list(hosts), hosts, found["labels"])["ofed"] == ["v100-01"]

@@ -46,7 +46,7 @@ def test_bonds_are_handed_out_to_nobody(facts_of: Facts) -> None:
     found = right(recorded(facts_of, "a100-01", group="a100"))
     active = {entry["hca"] for entry in facts["usable"]}
     assert pools(found) == {"a100": {"hostdev_a100": addresses(facts, *active)}}
-    assert found["shows"]["a100-01"]["resources"] == {"rdma/hostdev_a100": 1}
+    assert found["status"]["a100-01"]["resources"] == {"rdma/hostdev_a100": 1}
 
 
 def test_rails_are_those_of_the_links(facts_of: Facts) -> None:
@@ -179,5 +179,5 @@ def test_no_configuration_reaches_an_hca_without_an_active_port(facts_of: Facts,
             for hca in (one for one in own["hcas"] if one["name"] in names):
                 assert {"hca": hca["name"], "port": hca["ports"][0]["number"]} in own["usable"] or len(hca["ports"]) > 1
                 assert layer in {port["link_layer"] for port in hca["ports"]}
-        shown = found["shows"].get(host, {"resources": {}})["resources"]
+        shown = found["status"].get(host, {"resources": {}})["resources"]
         assert {f"rdma/{name}": len(names) for name, names in got.items()} == shown

@@ -49,12 +49,12 @@ def test_objects_of_a_recorded_group(facts_of: Facts) -> None:
         "10.90.0.0/24",
     )
     assert found["labels"] == {host: {LABEL: "v100"} for host in hosts}
-    (ask,) = found["asks"]["v100"]
+    (ask,) = found["requests"]["v100"]
     assert ask["limits"] == {"rdma/hostdev_v100": 1}
     assert ask["annotations"] == {"k8s.v1.cni.cncf.io/networks": "one/rdma-v100"}
     assert ask["hosts"] == {host: ["mlx5_0", "mlx5_1"] for host in hosts}
     assert (ask["number"], ask["moves"], ask["networks"], ask["namespace"]) == (1, True, ("10.90.0.0/24",), "one")
-    shown = found["shows"]["v100-02"]
+    shown = found["status"]["v100-02"]
     assert shown["resources"] == {"rdma/hostdev_v100": 2}
     assert set(shown["daemon_sets"]) == {
         f"kube-system/{name}" for name in ("rdma-nics-v100", "rdma-multus", "rdma-whereabouts")
@@ -98,12 +98,12 @@ def test_a_rail_is_a_resource_and_a_network(facts_of: Facts) -> None:
         for name, item in objects(found, "NetworkAttachmentDefinition").items()
     }
     assert ranges == {"rdma-v100-rail0": "10.90.0.0/24", "rdma-v100-rail1": "10.90.1.0/24"}
-    assert [ask["annotations"]["k8s.v1.cni.cncf.io/networks"] for ask in found["asks"]["v100"]] == [
+    assert [ask["annotations"]["k8s.v1.cni.cncf.io/networks"] for ask in found["requests"]["v100"]] == [
         "default/rdma-v100-rail0",
         "default/rdma-v100-rail1",
     ]
-    assert [ask["hosts"]["v100-02"] for ask in found["asks"]["v100"]] == [["mlx5_0"], ["mlx5_1"]]
-    assert found["shows"]["v100-01"]["resources"] == {"rdma/hostdev_v100_rail0": 1, "rdma/hostdev_v100_rail1": 1}
+    assert [ask["hosts"]["v100-02"] for ask in found["requests"]["v100"]] == [["mlx5_0"], ["mlx5_1"]]
+    assert found["status"]["v100-01"]["resources"] == {"rdma/hostdev_v100_rail0": 1, "rdma/hostdev_v100_rail1": 1}
 
 
 def test_a_sites_own_multus_and_whereabouts_are_left_alone(facts_of: Facts) -> None:
@@ -115,7 +115,7 @@ def test_a_sites_own_multus_and_whereabouts_are_left_alone(facts_of: Facts) -> N
         "DaemonSet",
         "NetworkAttachmentDefinition",
     ]
-    assert found["shows"]["v100-01"]["daemon_sets"] == ("kube-system/rdma-nics-v100",)
+    assert found["status"]["v100-01"]["daemon_sets"] == ("kube-system/rdma-nics-v100",)
     (image,) = strategy({}, hosts["v100-01"])["images"]
     assert image["name"].startswith("ghcr.io/k8snetworkplumbingwg/sriov-network-device-plugin:v")
 

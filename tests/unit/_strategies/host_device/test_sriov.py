@@ -49,13 +49,13 @@ def test_vfs_are_planned_before_they_are_there(facts_of: Facts) -> None:
     found = right(hosts_of({"lab-01": facts}, "lab", **EIGHT))
     assert selectors(found) == {"lab": {"sriov_lab": {"rootDevices": [f"{pf}#0-7"], "isRdma": True}}}
     assert found["labels"] == {"lab-01": {LABEL: "lab"}}
-    assert found["shows"]["lab-01"]["resources"] == {"rdma/sriov_lab": 8}
+    assert found["status"]["lab-01"]["resources"] == {"rdma/sriov_lab": 8}
     (network,) = objects(found, "NetworkAttachmentDefinition").values()
     assert network["metadata"]["name"] == "sriov-lab"
     assert network["metadata"]["annotations"] == {"k8s.v1.cni.cncf.io/resourceName": "rdma/sriov_lab"}
     assert json.loads(network["spec"]["config"])["type"] == "host-device"
     # Nobody can try it on a node that has none yet.
-    (ask,) = found["asks"]["lab"]
+    (ask,) = found["requests"]["lab"]
     assert ask["hosts"] == {}
     assert (ask["limits"], ask["number"], ask["moves"]) == ({"rdma/sriov_lab": 1}, 1, True)
     assert ask["annotations"] == {"k8s.v1.cni.cncf.io/networks": "default/sriov-lab"}
@@ -67,7 +67,7 @@ def test_vfs_of_somebody_else(facts_of: Facts) -> None:
     found = right(hosts_of({"case-vf": facts}, "vf"))
     assert selectors(found) == {"vf": {"sriov_vf": {"rootDevices": [f"{pf}#0-1"], "isRdma": True}}}
     # One of them has no link on the host: nobody sets it up before a pod has it.
-    assert found["asks"]["vf"][0]["hosts"] == {"case-vf": ["mlx5_1", "mlx5_2"]}
+    assert found["requests"]["vf"][0]["hosts"] == {"case-vf": ["mlx5_1", "mlx5_2"]}
     # The links are going to have more.
     assert right(hosts_of({"case-vf": facts}, "vf", **EIGHT))["shows"]["case-vf"]["resources"] == {"rdma/sriov_vf": 8}
 
@@ -77,7 +77,7 @@ def test_a_vf_in_a_pod_still_counts(facts_of: Facts) -> None:
     (entry,) = [one for one in facts["excluded"] if one["hca"] == "mlx5_1"]
     entry["reasons"].append({"code": "in_pod", "text": "netdev ens3v0 is in a pod", "fields": {"netdev": "ens3v0"}})
     found = right(hosts_of({"case-vf": facts}, "vf"))
-    assert found["shows"]["case-vf"]["resources"] == {"rdma/sriov_vf": 2}
+    assert found["status"]["case-vf"]["resources"] == {"rdma/sriov_vf": 2}
 
 
 def test_vfs_of_infiniband_that_are_there(facts_of: Facts) -> None:
@@ -85,7 +85,7 @@ def test_vfs_of_infiniband_that_are_there(facts_of: Facts) -> None:
     for hca in facts["hcas"]:
         hca["sriov"].update(role="pf", num_vfs=4)
     found = right(hosts_of({"v100-01": facts}, "v100"))
-    assert found["shows"]["v100-01"]["resources"] == {"rdma/sriov_v100": 8}
+    assert found["status"]["v100-01"]["resources"] == {"rdma/sriov_v100": 8}
 
 
 def _default_route(facts: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_vfs_that_the_host_needs(facts_of: Facts, change: Any, why: str) -> None
     own = change(facts)
     found = plan(hosts_of({"case-vf": facts, "lab-01": facts_of("lab-01")}, "vf", **EIGHT, **own))
     assert found["problems"] == []
-    assert set(found["shows"]) == {"lab-01"}
+    assert set(found["status"]) == {"lab-01"}
     assert any(
         line.startswith(f"case-vf: pods get no VF of mlx5_0, because the host needs mlx5_1 ({why}")
         for line in found["warnings"]
@@ -140,7 +140,7 @@ def test_a_rail_is_a_resource(facts_of: Facts) -> None:
     # The same as those of whole NICs.
     nics = HOST_DEVICE.right(HOST_DEVICE.hosts_of({"h100": facts}, "roce", **networks))
     assert [[f"{pf}#0-7" for pf in own] for own in pools(nics)["roce"].values()] == rails
-    assert found["shows"]["h100"]["resources"] == {f"rdma/sriov_roce_rail{rail}": 8 for rail in range(8)}
+    assert found["status"]["h100"]["resources"] == {f"rdma/sriov_roce_rail{rail}": 8 for rail in range(8)}
 
 
 def test_only_ports_that_get_vfs(facts_of: Facts) -> None:
@@ -158,7 +158,7 @@ def test_a_port_that_is_down_has_no_vfs_for_pods(facts_of: Facts) -> None:
     unplug(facts, facts["usable"][0])
     networks = {"rdma_host_device_networks": [f"10.90.{rail}.0/24" for rail in range(8)], "rdma_links_rails": 8}
     found = right(hosts_of({"h100": facts}, "roce", **EIGHT, **networks))
-    assert "rdma/sriov_roce_rail0" not in found["shows"]["h100"]["resources"]
+    assert "rdma/sriov_roce_rail0" not in found["status"]["h100"]["resources"]
     assert "h100: has no VF for rail 0" in found["warnings"]
 
 
@@ -173,7 +173,7 @@ def test_nodes_with_other_vfs_have_a_configuration_of_their_own(facts_of: Facts)
     more["hcas"][0]["sriov"]["num_vfs"] = 4
     found = right(hosts_of({"one": facts_of("case-vf"), "two": more}, "vf"))
     assert len(selectors(found)) == 2
-    assert [shown["resources"] for shown in found["shows"].values()] == [{"rdma/sriov_vf": 2}, {"rdma/sriov_vf": 4}]
+    assert [shown["resources"] for shown in found["status"].values()] == [{"rdma/sriov_vf": 2}, {"rdma/sriov_vf": 4}]
     assert set(right(recorded(facts_of, "lab-01", group="lab", **EIGHT))["labels"]["lab-01"].values()) == {"lab"}
 
 
@@ -227,8 +227,8 @@ def test_a_group_goes_from_nics_to_vfs(facts_of: Facts) -> None:
     assert gone == {"DaemonSet": set(), "ConfigMap": set()}
     networks = "NetworkAttachmentDefinition"
     assert set(objects(before, networks)).isdisjoint(objects(after, networks))
-    assert before["leaves"] == {"lab-01": ["rdma/sriov_lab"]}
-    assert after["leaves"] == {"lab-01": ["rdma/hostdev_lab"]}
+    assert before["leftovers"] == {"lab-01": ["rdma/sriov_lab"]}
+    assert after["leftovers"] == {"lab-01": ["rdma/hostdev_lab"]}
     assert strategies({}, ["lab-01"], vfs, {"lab-01": before["labels"]["lab-01"]})["problems"] == []
     (line,) = strategies({}, ["lab-01"], {"lab-01": {**vfs["lab-01"], "rdma_strategy": "dra"}}, after["labels"])[
         "problems"
@@ -242,7 +242,7 @@ def test_groups_of_both_words(facts_of: Facts) -> None:
         **recorded(facts_of, "lab-01", group="lab", rdma_host_device_networks=["10.91.0.0/24"], **EIGHT),
     }
     found = right(hosts)
-    assert {host: shown["resources"] for host, shown in found["shows"].items()} == {
+    assert {host: shown["resources"] for host, shown in found["status"].items()} == {
         "v100-01": {"rdma/hostdev_v100": 2},
         "lab-01": {"rdma/sriov_lab": 8},
     }

@@ -57,10 +57,10 @@ def test_a_policy_has_the_vfs_of_our_own_plugin(facts_of: Facts) -> None:
         assert "linkType" not in spec
         assert spec["nodeSelector"] == {SRIOV.label: "roce.sriov"} == found["labels"]["h100"]
     assert {item["metadata"]["namespace"] for item in policies.values()} == {PLACE}
-    assert found["asks"] == ours["asks"]
-    assert found["shows"]["h100"]["resources"] == ours["shows"]["h100"]["resources"]
-    assert found["shows"]["h100"]["daemon_sets"] == ("kube-system/rdma-multus", "kube-system/rdma-whereabouts")
-    assert found["shows"]["h100"]["synced"] == PLACE
+    assert found["requests"] == ours["requests"]
+    assert found["status"]["h100"]["resources"] == ours["status"]["h100"]["resources"]
+    assert found["status"]["h100"]["daemon_sets"] == ("kube-system/rdma-multus", "kube-system/rdma-whereabouts")
+    assert found["status"]["h100"]["synced"] == PLACE
 
 
 def test_a_network_is_in_one_subnet_and_has_the_name_that_pods_request(facts_of: Facts) -> None:
@@ -69,7 +69,7 @@ def test_a_network_is_in_one_subnet_and_has_the_name_that_pods_request(facts_of:
     networks = objects(found, "SriovNetwork")
     ranges = [json.loads(item["spec"]["ipam"])["range"] for item in networks.values()]
     assert sorted(ranges) == RAILS[OWN + "networks"]
-    for ask in found["asks"]["roce"]:
+    for ask in found["requests"]["roce"]:
         ((resource, number),) = ask["limits"].items()
         namespace, _slash, name = ask["annotations"]["k8s.v1.cni.cncf.io/networks"].partition("/")
         spec = networks[name]["spec"]

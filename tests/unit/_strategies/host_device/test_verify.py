@@ -36,12 +36,12 @@ def test_what_nodes_must_not_have(facts_of: Facts) -> None:
     facts = copy.deepcopy(facts_of("v100-02"))
     unplug(facts, facts["usable"][0])
     hosts["v100-02"]["ansible_facts"] = {"rdma": facts}
-    leaves = plan(hosts)["leaves"]
+    leftovers = plan(hosts)["leaves"]
     # A group may have had VFs before, and as many rails as a node has NICs.
     nics = max(len(values["ansible_facts"]["rdma"]["hcas"]) for values in hosts.values())
     names = [f"{kind}_{group}" for kind in ("hostdev", "sriov") for group in ("v100", "a100", "h100")]
     every = {f"rdma/{name}{rail}" for name in names for rail in ("", *(f"_rail{number}" for number in range(nics)))}
-    assert {host: set(names) for host, names in leaves.items()} == {
+    assert {host: set(names) for host, names in leftovers.items()} == {
         "v100-01": every - {"rdma/hostdev_v100_rail0", "rdma/hostdev_v100_rail1"},
         "v100-02": every - {"rdma/hostdev_v100_rail1"},
         "a100-01": every - {"rdma/hostdev_a100"},

@@ -28,7 +28,7 @@ SHARED = "zerocopy.rdma/shared-device"
 
 
 def ask_of(found: dict[str, Any], group: str = "ib") -> dict[str, Any]:
-    (ask,) = found["asks"][group]
+    (ask,) = found["requests"][group]
     return dict(ask)
 
 
@@ -46,7 +46,7 @@ def test_a_recorded_group(facts_of: Facts) -> None:
     # The plugin raises the limit of locked memory, so pods need no capability.
     assert ask["capabilities"] == ()
     assert (ask["gpu_resource"], ask["host_network"], ask["moves"]) == ("nvidia.com/gpu", False, False)
-    assert found["shows"]["v100-02"]["resources"] == {"rdma.io/hca": 100}
+    assert found["status"]["v100-02"]["resources"] == {"rdma.io/hca": 100}
     assert found["counters"] == {host: {"rdma.io/hca": 100} for host in hosts}
     assert found["warnings"] == []
     assert strategy({}, hosts["v100-01"]) == {"name": "inject", "netns_mode": "shared", "images": []}
@@ -61,7 +61,7 @@ def test_nothing_is_counted_if_nobody_wants_it(facts_of: Facts, own: dict[str, A
     found = right(recorded(facts_of, "v100-01", **own))
     assert ask_of(found)["limits"] == {}
     assert found["counters"] == {"v100-01": {}}
-    assert found["shows"]["v100-01"]["resources"] == {}
+    assert found["status"]["v100-01"]["resources"] == {}
 
 
 def test_roce_needs_the_host_network_and_says_so(facts_of: Facts) -> None:

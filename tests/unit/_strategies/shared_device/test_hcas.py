@@ -82,9 +82,9 @@ def test_an_hca_whose_other_port_is_the_nodes_own_is_left_out(facts_of: Facts) -
 def test_a_node_without_a_port_gets_no_plugin_and_stops_no_other(facts_of: Facts) -> None:
     found = right(recorded(facts_of, "v100-01", "case-nothing"))
     assert found["labels"] == {"v100-01": {LABEL: "ib"}, "case-nothing": {LABEL: None}}
-    assert [list(ask["hosts"]) for ask in found["asks"]["ib"]] == [["v100-01"]]
+    assert [list(ask["hosts"]) for ask in found["requests"]["ib"]] == [["v100-01"]]
     assert found["warnings"] == ["case-nothing: no ACTIVE port that pods can share, so the plugin does not run there"]
-    assert set(found["shows"]) == {"v100-01"}
+    assert set(found["status"]) == {"v100-01"}
 
 
 def test_a_node_without_facts_keeps_its_plugin(facts_of: Facts) -> None:

@@ -42,11 +42,11 @@ def test_objects_of_a_recorded_group(facts_of: Facts) -> None:
         }
     }
     assert found["labels"] == {host: {LABEL: "v100"} for host in hosts}
-    (ask,) = found["asks"]["v100"]
+    (ask,) = found["requests"]["v100"]
     assert ask["limits"] == {"rdma/rdma_v100": 1}
     assert ask["hosts"] == {host: ["mlx5_0", "mlx5_1"] for host in hosts}
     assert not ask["moves"]
-    shown = found["shows"]["v100-02"]
+    shown = found["status"]["v100-02"]
     assert shown == {
         "drivers": (),
         "resources": {"rdma/rdma_v100": 63},

@@ -226,7 +226,7 @@ def test_what_nodes_must_not_have(facts_of: Facts) -> None:
     assert strategies({}, list(hosts), hosts)["resources"]["shared_device"] == names
     found = right(hosts)
     # Of a host without facts nothing is known. A node without a port has no plugin, and so no resource.
-    assert found["leaves"] == {
+    assert found["leftovers"] == {
         "v100-01": names[1:],
         "case-nothing": names,
         "a100-01": [names[0], names[2]],

@@ -39,7 +39,7 @@ class _Way:
 
 def _in_groups(layout: ClaimLayout) -> str:
     """How a layout divides GPUs and NICs: ``4 groups of 1 GPU and 1 NIC, each``."""
-    number, (gpu, nic) = len(layout.together), layout.asks[:2]
+    number, (gpu, nic) = len(layout.together), layout.requests[:2]
     own = f"{counted(gpu.count or 0, 'GPU')} and {counted(nic.count or 0, 'NIC')}"
     return own if number == 1 else f"{number} groups of {own}, each"
 

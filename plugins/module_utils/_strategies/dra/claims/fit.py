@@ -111,7 +111,7 @@ class Fit:
 
     def fits(self, node: ClaimNode, layout: ClaimLayout) -> bool:
         """Whether the claim can be satisfied on the idle node. Raises TooManyStepsError."""
-        requests = [allocate.DeviceRequest(ask.name, self._alternatives(node, ask)) for ask in layout.asks]
+        requests = [allocate.DeviceRequest(ask.name, self._alternatives(node, ask)) for ask in layout.requests]
         constraints = [
             allocate.DeviceConstraint(frozenset(together.requests), together.attribute) for together in layout.together
         ]
@@ -135,7 +135,7 @@ class Fit:
         lacking = self.lacking(node)
         if lacking is not None:
             return lacking
-        if not layout.together and not any(ask.expressions for ask in layout.asks):
+        if not layout.together and not any(ask.expressions for ask in layout.requests):
             return f"more than {allocate.MOST_RESULTS} devices, which a claim cannot have"
         if not layout.together:
             asked = f"{counted(self.template.gpus, 'GPU')} and {counted(self.template.nics or 0, 'NIC')}"

@@ -41,19 +41,19 @@ class Together:
 class ClaimLayout:
     """One claim. ``suffix`` tells the variants of a template apart."""
 
-    asks: Tuple[Ask, ...]
+    requests: Tuple[Ask, ...]
     together: Tuple[Together, ...] = ()
     suffix: str = ""
 
 
 def plain(template: Template) -> ClaimLayout:
     """Counts only."""
-    asks = []
+    requests = []
     if template.gpus:
-        asks.append(Ask("gpu", True, template.gpus))
+        requests.append(Ask("gpu", True, template.gpus))
     if template.nics != 0:
-        asks.append(Ask("nic", False, template.nics))
-    return ClaimLayout(tuple(asks))
+        requests.append(Ask("nic", False, template.nics))
+    return ClaimLayout(tuple(requests))
 
 
 def _groups(template: Template) -> int:
@@ -67,19 +67,19 @@ def grouped(template: Template, attribute: str, groups: Optional[int] = None) ->
     ``groups`` makes it only so many of them.
     """
     number = _groups(template)
-    asks: List[Ask] = []
+    requests: List[Ask] = []
     together: List[Together] = []
     for place in range(number if groups is None else groups):
         suffix = "" if number == 1 else f"-{place}"
-        asks.append(Ask(f"gpu{suffix}", True, template.gpus // number))
-        asks.append(Ask(f"nic{suffix}", False, (template.nics or 0) // number))
+        requests.append(Ask(f"gpu{suffix}", True, template.gpus // number))
+        requests.append(Ask(f"nic{suffix}", False, (template.nics or 0) // number))
         together.append(Together((f"gpu{suffix}", f"nic{suffix}"), attribute))
-    return ClaimLayout(tuple(asks), tuple(together))
+    return ClaimLayout(tuple(requests), tuple(together))
 
 
 def whole(template: Template, attribute: str) -> ClaimLayout:
     """All GPUs and NICs with one value of the attribute."""
-    return ClaimLayout(plain(template).asks, (Together(("gpu", "nic"), attribute),))
+    return ClaimLayout(plain(template).requests, (Together(("gpu", "nic"), attribute),))
 
 
 class NumaError(Exception):
@@ -154,8 +154,8 @@ def across_numa(template: Template, nodes: Sequence[ClaimNode]) -> Optional[Clai
     parts = len(both)
     if parts < 2 or template.gpus % parts or (template.nics or 0) % parts:
         return None
-    asks = [ask for number in both for ask in _ask_of(template, gpus[number], number, parts, f"-numa{number}")]
-    return ClaimLayout(tuple(asks))
+    requests = [ask for number in both for ask in _ask_of(template, gpus[number], number, parts, f"-numa{number}")]
+    return ClaimLayout(tuple(requests))
 
 
 def apart(template: Template, nodes: Sequence[ClaimNode]) -> List[ClaimLayout]:

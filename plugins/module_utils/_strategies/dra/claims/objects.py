@@ -75,7 +75,7 @@ def claim_spec(
     """``spec`` of a claim. ``gpu`` and ``nic`` are the expressions of each alternative."""
     requests = [
         _request(ask, wanted.gpu_class if ask.is_gpu else wanted.nic_class, gpu if ask.is_gpu else nic)
-        for ask in layout.asks
+        for ask in layout.requests
     ]
     devices: Dict[str, Any] = {"requests": requests}
     if layout.together:
@@ -83,7 +83,7 @@ def claim_spec(
             {"requests": list(together.requests), "matchAttribute": together.attribute} for together in layout.together
         ]
     if parameters:
-        names = [ask.name for ask in layout.asks if not ask.is_gpu]
+        names = [ask.name for ask in layout.requests if not ask.is_gpu]
         opaque = {"driver": model.DRANET, "parameters": parameters}
         devices["config"] = [{"requests": names, "opaque": opaque}]
     return {"devices": devices}

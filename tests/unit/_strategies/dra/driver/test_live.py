@@ -168,8 +168,8 @@ def test_manifests_of_an_earlier_run(hosts: list[InventoryHost]) -> None:
 
 def test_hosts_that_shall_have_a_driver_do_not_depend_on_facts(hosts: list[InventoryHost]) -> None:
     known = _inventory.options({})
-    assert registry.driven([silent(host) for host in hosts], known) == registry.driven(hosts, known)
-    assert set(registry.driven(hosts, known)) == {UPLINK, OTHER}
+    assert registry.driver_labels([silent(host) for host in hosts], known) == registry.driver_labels(hosts, known)
+    assert set(registry.driver_labels(hosts, known)) == {UPLINK, OTHER}
 
 
 @pytest.fixture(name="hostvars")
