@@ -104,7 +104,7 @@ def test_how_a_pod_asks_dra(facts_of: Facts) -> None:
 
 def test_how_a_pod_asks_dra_by_its_limits(facts_of: Facts) -> None:
     own = {**TEMPLATES, "rdma_claims_extended_resources": [{"name": "rdma/hca"}]}
-    _template, ask = plan(hostvars(facts_of, v100=own, a100=TEMPLATES))["asks"]["v100"]
+    _template, ask = plan(hostvars(facts_of, v100=own, a100=TEMPLATES))["requests"]["v100"]
     assert (ask["limits"], ask["number"], ask["template"], ask["moves"]) == ({"rdma/hca": 1}, 1, "", True)
     assert ask["hosts"] == {"v100-01": ["mlx5_0", "mlx5_1"], "v100-02": ["mlx5_0", "mlx5_1"]}
 

@@ -78,7 +78,7 @@ def test_a_move_looks_at_the_cluster_once() -> None:
     assert (found["waves"], found["finish"], found["cluster"]["kubernetes"]) == ([["n1"]], True, "v1.36.3")
     # A wave takes what the cluster has answered before.
     again = acted(move_plan, None, now=["n1"], cluster=found["cluster"])
-    assert set(again["objects"]) >= {"sets", "labels", "counters", "shows", "asks"}
+    assert set(again["objects"]) >= {"sets", "labels", "counters", "status", "requests"}
 
 
 def test_a_cluster_that_does_not_answer_ends_the_plan() -> None:

@@ -152,7 +152,7 @@ def test_without_node_policies_all_groups_are_in_the_one_policy(facts_of: Facts)
     assert [entry["resourceName"] for entry in config["configList"]] == ["rdma_h100", "rdma_v100"]
     # The plugin is on all nodes, so it says 0 where it has nothing.
     assert found["leftovers"] == {}
-    assert set(right(hosts, "shared_device", NEWER)["leaves"]) == set(hosts)
+    assert set(right(hosts, "shared_device", NEWER)["leftovers"]) == set(hosts)
 
 
 @pytest.mark.parametrize(

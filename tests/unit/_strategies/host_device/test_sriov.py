@@ -69,7 +69,7 @@ def test_vfs_of_somebody_else(facts_of: Facts) -> None:
     # One of them has no link on the host: nobody sets it up before a pod has it.
     assert found["requests"]["vf"][0]["hosts"] == {"case-vf": ["mlx5_1", "mlx5_2"]}
     # The links are going to have more.
-    assert right(hosts_of({"case-vf": facts}, "vf", **EIGHT))["shows"]["case-vf"]["resources"] == {"rdma/sriov_vf": 8}
+    assert right(hosts_of({"case-vf": facts}, "vf", **EIGHT))["status"]["case-vf"]["resources"] == {"rdma/sriov_vf": 8}
 
 
 def test_a_vf_in_a_pod_still_counts(facts_of: Facts) -> None:
@@ -128,7 +128,7 @@ def test_a_link_local_address_is_no_use(facts_of: Facts) -> None:
     facts = copy.deepcopy(facts_of("case-vf"))
     for hca in facts["hcas"][1:]:
         hca["ports"][0]["netdev"]["addresses"] = ["fe80::1/64"]
-    assert right(hosts_of({"case-vf": facts}))["shows"]["case-vf"]["resources"] == {"rdma/sriov_ib": 2}
+    assert right(hosts_of({"case-vf": facts}))["status"]["case-vf"]["resources"] == {"rdma/sriov_ib": 2}
 
 
 def test_a_rail_is_a_resource(facts_of: Facts) -> None:

@@ -36,7 +36,7 @@ def test_what_nodes_must_not_have(facts_of: Facts) -> None:
     facts = copy.deepcopy(facts_of("v100-02"))
     unplug(facts, facts["usable"][0])
     hosts["v100-02"]["ansible_facts"] = {"rdma": facts}
-    leftovers = plan(hosts)["leaves"]
+    leftovers = plan(hosts)["leftovers"]
     # A group may have had VFs before, and as many rails as a node has NICs.
     nics = max(len(values["ansible_facts"]["rdma"]["hcas"]) for values in hosts.values())
     names = [f"{kind}_{group}" for kind in ("hostdev", "sriov") for group in ("v100", "a100", "h100")]

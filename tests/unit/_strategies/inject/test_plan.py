@@ -177,7 +177,7 @@ def test_what_is_refused(facts_of: Facts, own: dict[str, Any], said: str) -> Non
     (problem,) = INJECT.plan(hosts)["problems"]
     assert problem.startswith("v100-01: ")
     assert said in problem
-    assert (INJECT.plan(hosts)["asks"], INJECT.plan(hosts)["counters"]) == ({}, {})
+    assert (INJECT.plan(hosts)["requests"], INJECT.plan(hosts)["counters"]) == ({}, {})
 
 
 def test_a_configuration_may_differ_on_hosts_only_where_it_is_the_hosts_own(facts_of: Facts) -> None:

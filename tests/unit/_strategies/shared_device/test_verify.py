@@ -242,4 +242,4 @@ def test_what_nodes_must_not_have(facts_of: Facts) -> None:
 def test_a_fleet_that_never_shared_has_nothing_to_lose(facts_of: Facts) -> None:
     """The names are looked for all the same, since a run that was interrupted leaves no other trace."""
     hosts = recorded(facts_of, "v100-01", group="v100", rdma_strategy="dra")
-    assert plan(hosts)["leaves"] == {"v100-01": ["rdma/rdma_v100"]}
+    assert plan(hosts)["leftovers"] == {"v100-01": ["rdma/rdma_v100"]}
