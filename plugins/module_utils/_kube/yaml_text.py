@@ -78,8 +78,9 @@ def changed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
 
 def _composed(text: str) -> Tuple[List[Any], List[int]]:
     """The nodes of the documents, and where each of these begins, with the end of the last one."""
-    loader = Loader(text)
-    nodes, starts = [], []
+    loader: Any = Loader(text)
+    nodes: List[Any] = []
+    starts: List[int] = []
     try:
         while loader.check_node():
             starts.append(loader.peek_event().start_mark.index if nodes else 0)
