@@ -55,14 +55,49 @@ class _FlatDumper(_Dumper):
 
 def changed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
     """The text with ``new`` instead of ``old``, which are the values of its documents. Raises TextError."""
-    nodes = list(yaml.compose_all(text, Loader=Loader))
-    editor = _Editor(text, aliased(nodes))
-    for node, before, after in zip(nodes, old, new):
+    nodes, starts = _composed(text)
+    if not len(old) == len(new) == len(nodes):
+        raise TextError(_LAYOUT)
+    layout = _Layout(text)
+    pieces: List[str] = []
+    stuck: List[int] = []
+    for place, (node, before, after) in enumerate(zip(nodes, old, new)):
+        start, end = starts[place : place + 2]
+        piece = text[start:end]
         if not same(before, after):
-            editor.value(node, before, after)
-    done = editor.done()
+            # Each by itself, so that what is in the way of one is not looked for in all of them.
+            try:
+                piece = _piece(text, start, end, node, before, after, layout)
+            except TextError:
+                stuck.append(place)
+        pieces.append(piece)
+    if stuck:
+        raise TextError(_LAYOUT, stuck)
+    return "".join(pieces)
+
+
+def _composed(text: str) -> Tuple[List[Any], List[int]]:
+    """The nodes of the documents, and where each of these begins, with the end of the last one."""
+    loader: Any = Loader(text)
+    nodes: List[Any] = []
+    starts: List[int] = []
     try:
-        right = len(old) == len(new) == len(nodes) and same(read(done), list(new))
+        while loader.check_node():
+            starts.append(loader.peek_event().start_mark.index if nodes else 0)
+            nodes.append(loader.get_node())
+    finally:
+        loader.dispose()
+    return nodes, [*starts, len(text)]
+
+
+def _piece(text: str, start: int, end: int, node: Any, old: Any, new: Any, layout: _Layout) -> str:
+    """The text of one document, which is that from ``start`` to ``end``, with a new value. Raises TextError."""
+    editor = _Editor(text, aliased([node]), layout)
+    editor.value(node, old, new)
+    done = editor.done(start, end)
+    try:
+        # The next document begins at a line of its own.
+        right = same(read(done), [new]) and (end == len(text) or done.endswith(("\n", "\r")))
     except TextError:
         right = False
     if not right:
@@ -70,22 +105,29 @@ def changed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
     return done
 
 
-class _Editor:
-    def __init__(self, text: str, shared: Set[int]) -> None:
-        self.text, self.shared = text, shared
-        self.edits: Dict[Edit, None] = {}
+class _Layout:
+    """What all new lines of a text have in common: how they end, and where lists below keys begin."""
+
+    def __init__(self, text: str) -> None:
         self.newline = "\r\n" if "\r\n" in text else "\n"
         # A list below its key at the same column, or further in?
         self.dumper = _FlatDumper if re.search(r"^( *)[\w./-]+:[ ]*\r?\n(?:\s*#.*\n)*\1- ", text, re.M) else _Dumper
 
-    def done(self) -> str:
-        result, last = [], 0
+
+class _Editor:
+    def __init__(self, text: str, shared: Set[int], layout: _Layout) -> None:
+        self.text, self.shared = text, shared
+        self.edits: Dict[Edit, None] = {}
+        self.newline, self.dumper = layout.newline, layout.dumper
+
+    def done(self, first: int, final: int) -> str:
+        result, last = [], first
         for start, end, new in sorted(self.edits, key=lambda edit: edit[:2]):
             if start < last:
                 raise TextError(_LAYOUT)
             result += [self.text[last:start], new]
             last = end
-        return "".join([*result, self.text[last:]])
+        return "".join([*result, self.text[last:final]])
 
     def _alone(self, node: Any) -> None:
         """:raises TextError: an alias has it in a second place, for which the change may not be right."""
@@ -165,11 +207,17 @@ class _Editor:
                 return self._line_end(key.end_mark.index)
             first, last = key, value
         end = max(first.end_mark.index, last.end_mark.index)
-        return len(self.text[:end].rstrip())
+        return self._stripped(end)
 
     def _line_end(self, place: int) -> int:
         found = self.text.find("\n", place)
-        return len(self.text[: len(self.text) if found < 0 else found].rstrip())
+        return self._stripped(len(self.text) if found < 0 else found)
+
+    def _stripped(self, end: int) -> int:
+        """Where the text before ``end`` ends without white space."""
+        while end and self.text[end - 1].isspace():
+            end -= 1
+        return end
 
     def _next_line(self, place: int) -> int:
         found = self.text.find("\n", place)
@@ -208,19 +256,20 @@ class _Editor:
     ) -> List[Any]:
         """``steps`` with the texts of new entries, each after the known one before it."""
         after: Dict[int, List[str]] = {}
+        places = {name: place for place, name in enumerate(known)}
         last = -1
         for name, (key, value) in zip(order, values):
             if name is None:
                 entry = {key: value} if key is not None else [value]
                 after.setdefault(last, []).append(self._block(entry, column).lstrip(" "))
             else:
-                last = known.index(name)
+                last = places[name]
         return [steps, after, column]
 
     def _entries(self, starts: Sequence[int], ends: Sequence[int], plan: List[Any]) -> None:
         steps: List[Callable[[], None]]
         steps, after, column = plan
-        kept = [place for place, step in enumerate(steps) if step is not None]
+        kept = {place for place, step in enumerate(steps) if step is not None}
         for place, step in enumerate(steps):
             if step is not None:
                 step()
@@ -263,10 +312,10 @@ class _Editor:
         # In JSON everything is quoted.
         style = getattr(entries[0][0], "style", None) if entries else None
         if isinstance(new, dict):
-            keys = list(old)
+            places = {key: place for place, key in enumerate(old)}
             for key, value in new.items():
-                if key in old:
-                    place = keys.index(key)
+                if key in places:
+                    place = places[key]
                     found.append((place, self._flow_entry(entries[place], old[key], value)))
                 else:
                     name = self._in_flow(key, style)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import Counter
 from typing import Any, Iterator, List, Optional, Sequence, Set, Tuple
 
 try:
@@ -23,7 +24,14 @@ _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
 class TextError(Exception):
-    """The text cannot be read as YAML, or not be changed where it has to be; the text says why."""
+    """The text cannot be read as YAML, or not be changed where it has to be; the text says why.
+
+    ``documents`` are the numbers of those that cannot be changed, none where that is not known.
+    """
+
+    def __init__(self, text: str, documents: Sequence[int] = ()) -> None:
+        super().__init__(text)
+        self.documents = documents
 
 
 class Loader(SafeLoader):
@@ -63,9 +71,9 @@ def _unshared(value: Any) -> Any:
 def _twice(text: str) -> None:
     for node, _again in _nodes([node for node in yaml.compose_all(text, Loader=Loader) if node is not None]):
         if isinstance(node, yaml.MappingNode):
-            keys = [key.value for key, _value in node.value if isinstance(key, yaml.ScalarNode)]
-            for key in keys:
-                if keys.count(key) > 1:
+            keys = Counter(key.value for key, _value in node.value if isinstance(key, yaml.ScalarNode))
+            for key, times in keys.items():
+                if times > 1:
                     raise TextError(f"has the key {key} twice (line {node.start_mark.line + 1})")
 
 
@@ -108,7 +116,12 @@ def same(old: Any, new: Any) -> bool:
 
 def aligned(old: Sequence[Any], new: Sequence[Any]) -> List[Tuple[Optional[int], Optional[int]]]:
     """Which entry of one list is which of the other; ``None`` where one has no counterpart. In order."""
-    matcher = difflib.SequenceMatcher(None, [*map(_canonical, old)], [*map(_canonical, new)], autojunk=False)
+    before, after = [*map(_canonical, old)], [*map(_canonical, new)]
+    places = [place for place, (first, second) in enumerate(zip(before, after)) if first != second]
+    # The usual case, without looking for each entry in all others: none was moved.
+    if len(before) == len(after) and {before[place] for place in places}.isdisjoint(after[place] for place in places):
+        return [(place, place) for place in range(len(before))]
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     found: List[Tuple[Optional[int], Optional[int]]] = []
     for _tag, start, end, other, stop in matcher.get_opcodes():
         both = min(end - start, stop - other)

@@ -120,13 +120,16 @@ def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
             break
         # Others may depend on them, such as a pool on the ports of its pods.
         fixed.update(stuck)
+    of_documents: Dict[int, List[rewrite.Note]] = {}
+    for note in moved.notes:
+        of_documents.setdefault(note.document, []).append(note)
     for file in files:
         numbers = range(file.first, file.first + len(file.documents))
         notes += [_note(file, number, fixed[number]) for number in numbers if fixed.get(number)]
         notes += [
             {"file": file.below, "object": str(note.ref).strip(), "level": note.level, "text": note.text}
-            for note in moved.notes
-            if note.document in numbers
+            for number in numbers
+            for note in of_documents.get(number, ())
         ]
     result = _written(changed, request, check)
     return {**result, "notes": notes, "text": _summary(result["files"], notes)}
@@ -136,19 +139,20 @@ def _files(paths: Sequence[str]) -> Tuple[List[_File], List[Dict[str, str]]]:
     """Those that have documents, and why others do not. Raises FileError."""
     files: List[_File] = []
     notes: List[Dict[str, str]] = []
+    given = set(map(os.path.normpath, paths))
     for path, below in _paths(paths):
         try:
             file = _File(path, below, _read(path))
             file.documents = yaml_values.read(file.text)
         except (FileError, yaml_values.TextError) as error:
             # In a directory there are other files as well, such as values of Helm charts.
-            if isinstance(error, FileError) and path in paths:
+            if isinstance(error, FileError) and path in given:
                 raise
             notes.append({"file": below, "object": "", "level": rewrite.CANNOT, "text": str(error)})
             continue
         file.first = files[-1].first + len(files[-1].documents) if files else 0
         files.append(file)
-        if path in paths and not any(is_object(document) for document in file.documents):
+        if path in given and not any(is_object(document) for document in file.documents):
             notes.append({"file": below, "object": "", "level": rewrite.CANNOT, "text": "has no Kubernetes object"})
     return files, notes
 
@@ -190,19 +194,11 @@ def _texts(files: Sequence[_File], wanted: Sequence[Any]) -> Tuple[List[Tuple[_F
         try:
             changed.append((file, yaml_text.changed(file.text, file.documents, new)))
         except yaml_values.TextError as error:
-            places = [place for place in range(len(new)) if not yaml_values.same(file.documents[place], new[place])]
-            alone = [place for place in places if not _changeable(file, place, new[place])]
-            stuck.update({file.first + place: str(error) for place in alone or places})
+            places = error.documents or [
+                place for place, both in enumerate(zip(file.documents, new)) if not yaml_values.same(*both)
+            ]
+            stuck.update({file.first + place: str(error) for place in places})
     return changed, stuck
-
-
-def _changeable(file: _File, place: int, wanted: Any) -> bool:
-    """Whether one document of a file can be changed, the others staying as they are."""
-    try:
-        yaml_text.changed(file.text, file.documents, [*file.documents[:place], wanted, *file.documents[place + 1 :]])
-    except yaml_values.TextError:
-        return False
-    return True
 
 
 def _note(file: _File, number: int, why: str) -> Dict[str, str]:
@@ -217,9 +213,11 @@ def _summary(changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
     for level, title in ((rewrite.CANNOT, "Stays as it is:"), (rewrite.LEFT, "Changed, but needs a review:")):
         told = [note for note in notes if note["level"] == level]
         lines += [title] if told else []
-        for file, name in dict.fromkeys((note["file"], note["object"]) for note in told):
-            lines.append(f"  {name} ({file})" if name else f"  {file}")
-            lines += [f"    {note['text']}" for note in told if (note["file"], note["object"]) == (file, name)]
+        of_objects: Dict[Tuple[str, str], List[str]] = {}
+        for note in told:
+            of_objects.setdefault((note["file"], note["object"]), []).append(f"    {note['text']}")
+        for (file, name), texts in of_objects.items():
+            lines += [f"  {name} ({file})" if name else f"  {file}", *texts]
     return "\n".join(lines)
 
 

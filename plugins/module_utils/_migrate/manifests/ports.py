@@ -80,10 +80,29 @@ def _selector(frontend: Frontend) -> Mapping[str, str]:
     return strings(selector.get("matchLabels") if "matchLabels" in selector else selector)
 
 
-def leads(frontend: Frontend, ref: ObjectRef, pod: PodShape) -> bool:
-    """Whether it selects the pods of a template of ``ref``."""
-    selector = _selector(frontend)
-    return frontend.ref.namespace == ref.namespace and bool(selector) and selector.items() <= pod.labels.items()
+class Leading:
+    """Which of these objects lead to a template. Looked up by a label that they select, not one by one."""
+
+    def __init__(self, frontends: Sequence[Frontend]) -> None:
+        self._found: Dict[Tuple[str, str, str], List[Tuple[int, Frontend, Mapping[str, str]]]] = {}
+        # Those that may select a label which a controller adds.
+        self.added: Dict[str, List[Frontend]] = {}
+        for number, frontend in enumerate(frontends):
+            selector = _selector(frontend)
+            for label in list(selector.items())[:1]:
+                self._found.setdefault((frontend.ref.namespace, *label), []).append((number, frontend, selector))
+            if any("/" in name for name in selector):
+                self.added.setdefault(frontend.ref.namespace, []).append(frontend)
+
+    def to(self, ref: ObjectRef, pod: PodShape) -> List[Frontend]:
+        """Those that select the pods of a template of ``ref``."""
+        found = [
+            (number, frontend)
+            for label in pod.labels.items()
+            for number, frontend, selector in self._found.get((ref.namespace, *label), ())
+            if selector.items() <= pod.labels.items()
+        ]
+        return [frontend for _number, frontend in sorted(found, key=lambda each: each[0])]
 
 
 def _added(frontend: Frontend, ref: ObjectRef, pod: PodShape) -> str:
@@ -112,6 +131,14 @@ def unify(servers: Sequence[Server], frontends: Sequence[Frontend], staying: Tem
 
     ``staying`` are the templates that keep their ports, whatever leads to them.
     """
+    leading = Leading(frontends)
+    # By the object that leads to them.
+    beside: Dict[int, List[Tuple[ObjectRef, PodShape]]] = {}
+    for ref, pod in staying:
+        for frontend in leading.to(ref, pod):
+            beside.setdefault(id(frontend), []).append((ref, pod))
+    pools = [_pool_ports(frontend) for frontend in frontends if frontend.is_pool]
+    of_pools = [port for found in pools if len(found) > 1 for port in found]
     twins: Dict[Tuple[str, str], List[Server]] = {}
     for server in servers:
         images = {container.name: container.image for container in server.pod.containers}
@@ -122,23 +149,25 @@ def unify(servers: Sequence[Server], frontends: Sequence[Frontend], staying: Tem
             # Its twin may be written elsewhere.
             for server in several:
                 if server.now != server.port:
-                    yield from _remap(server, server.now, frontends, staying)
+                    yield from _remap(server, server.now, leading, beside)
             continue
-        pools = [_pool_ports(frontend) for frontend in frontends if frontend.is_pool]
-        of_pools = [port for found in pools if len(found) > 1 for port in found]
         target = next((port for port in of_pools if port in have), min(have))
         for server in several:
             if server.port != target:
-                yield from _remap(server, target, frontends, staying)
+                yield from _remap(server, target, leading, beside)
+    of_frontends: Dict[int, List[Server]] = {}
+    for server in servers:
+        for frontend in leading.to(server.ref, server.pod):
+            of_frontends.setdefault(id(frontend), []).append(server)
     for frontend in frontends:
-        led = [server for server in servers if leads(frontend, server.ref, server.pod)]
+        led = of_frontends.get(id(frontend), [])
         if frontend.is_pool:
             _narrow(frontend, led)
         else:
             _redirect(frontend, led)
 
 
-def _remap(server: Server, target: int, frontends: Sequence[Frontend], staying: Templates) -> Problems:
+def _remap(server: Server, target: int, every: Leading, others: Mapping[int, Templates]) -> Problems:
     spec = copy.deepcopy(server.spec)
     for container in _containers(spec):
         if container.get("name", server.container) == server.container:
@@ -148,17 +177,20 @@ def _remap(server: Server, target: int, frontends: Sequence[Frontend], staying: 
         for container in server.pod.containers
         if container.name != server.container and target in container.ports
     ]
-    leading = [frontend for frontend in frontends if leads(frontend, server.ref, server.pod)]
+    leading = every.to(server.ref, server.pod)
     headless = [frontend for frontend in leading if not frontend.is_pool and _is_headless(frontend)]
     stuck = [frontend for frontend in leading if frontend.stays]
     beside = [
         f"{frontend.ref} also leads to {ref}, which keeps it"
         for frontend in leading
-        for ref, pod in staying
-        if leads(frontend, ref, pod) and any(server.port in container.ports for container in pod.containers)
+        for ref, pod in others.get(id(frontend), ())
+        if any(server.port in container.ports for container in pod.containers)
     ]
     added = [
-        (frontend.ref, label) for frontend in frontends for label in [_added(frontend, server.ref, server.pod)] if label
+        (frontend.ref, label)
+        for frontend in every.added.get(server.ref.namespace, ())
+        for label in [_added(frontend, server.ref, server.pod)]
+        if label
     ]
     what = f"port {server.port} stays, although {target} is the common port"
     if taken:

@@ -255,12 +255,9 @@ def rewritten(documents: Sequence[Any], options: RewriteOptions, fixed: Collecti
         rewriter.notes.append(Note(server.document, server.ref, LEFT, why))
     # Without its pods, an object that leads to them keeps the ports that it got with them. Not by their names, since a
     # repository may have the same object for several clusters.
-    servers = [(server.ref, server.pod) for server in rewriter.servers]
-    alone = {
-        id(frontend.item)
-        for frontend in rewriter.frontends
-        if not any(ports.leads(frontend, *server) for server in servers)
-    }
+    leading = ports.Leading(rewriter.frontends)
+    led = {id(frontend.item) for server in rewriter.servers for frontend in leading.to(server.ref, server.pod)}
+    alone = {id(frontend.item) for frontend in rewriter.frontends} - led
     for unit in units:
         if unit.stays or id(unit.item) in alone:
             continue

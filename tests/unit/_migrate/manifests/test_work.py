@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Four times as many manifests are four times the work, and not sixteen times."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Any, Callable
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import NAMESPACE
+from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import ONE
+
+_FEW, _TIMES = 5, 4
+_DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {name}
+  namespace: {namespace}
+spec:
+  template:
+    metadata:
+      labels: {{app: {name}}}
+    spec:
+      hostNetwork: true
+      containers:
+        - name: vllm
+          image: registry.example.org/llm/vllm:v1
+          args: ["--port={port}"]
+          resources:
+            limits: {{nvidia.com/gpu: 1, rdma/ib: 1}}
+"""
+_SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  selector: {{app: {name}}}
+  ports: [{{port: 80, targetPort: {port}}}]
+"""
+
+
+def deployments(number: int) -> list[str]:
+    return [_DEPLOYMENT.format(name=f"d{place}", namespace=NAMESPACE, port=8000 + place) for place in range(number)]
+
+
+def documents(directory: Path, number: int) -> None:
+    (directory / "all.yml").write_text("---\n".join(deployments(number)))
+
+
+def one_by_one(directory: Path, number: int) -> None:
+    for place, text in enumerate(deployments(number)):
+        (directory / f"{place}.yml").write_text(text)
+
+
+def a_list(directory: Path, number: int) -> None:
+    items = ["- " + text.replace("\n", "\n  ").rstrip() + "\n" for text in deployments(number)]
+    (directory / "all.yml").write_text("apiVersion: v1\nkind: List\nitems:\n" + "".join(items))
+
+
+def services(directory: Path, number: int) -> None:
+    texts = [_SERVICE.format(name=f"d{place}", namespace=NAMESPACE, port=8000 + place) for place in range(number)]
+    (directory / "all.yml").write_text("---\n".join([*deployments(number), *texts]))
+
+
+def anchors(directory: Path, number: int) -> None:
+    """None of them can be changed."""
+    limits = "limits: {nvidia.com/gpu: 1, rdma/ib: 1}\n"
+    both = "limits: &all {nvidia.com/gpu: 1, rdma/ib: 1}\n            requests: *all\n"
+    (directory / "all.yml").write_text("---\n".join(text.replace(limits, both) for text in deployments(number)))
+
+
+def work(directory: Path) -> tuple[Counter[str], dict[str, Any]]:
+    """How often each function of Python was called, and what was done."""
+    calls: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, _value: Any) -> None:
+        if event == "call":
+            calls[f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"] += 1
+
+    sys.setprofile(count)
+    try:
+        found = files.rewrite_files(files.FilesRequest([str(directory)], RewriteOptions([ONE])), check=True)
+    finally:
+        sys.setprofile(None)
+    return calls, found
+
+
+@pytest.mark.parametrize("write", [documents, one_by_one, a_list, services, anchors])
+def test_the_work_grows_with_the_manifests(tmp_path: Path, write: Callable[[Path, int], None]) -> None:
+    found = {}
+    for number in (_FEW, _FEW * _TIMES):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        write(directory, number)
+        found[number], result = work(directory)
+        assert bool(result["files"]) is (write is not anchors)
+        assert write is not anchors or len(result["notes"]) == number
+    few, many = found.values()
+    assert {name: (few[name], number) for name, number in many.items() if number > 1.5 * _TIMES * (few[name] + 1)} == {}
