@@ -27,7 +27,11 @@ class ActionModule(ControllerAction):
             self._display.display(host + text.rstrip("\n"))
         # Without YAML, line breaks would be shown as backslash-n.
         msg = text if self._of_callback("result_format", "") == "yaml" else text.splitlines()
-        return {"msg": msg, "changed": False, "_ansible_verbose_always": True}
+        found: Dict[str, Any] = {"msg": msg, "changed": False, "_ansible_verbose_always": True}
+        if options["stats"]:
+            data = {"zerocopy_rdma": options["stats"]}
+            found["ansible_stats"] = {"data": data, "per_host": False, "aggregate": True}
+        return found
 
     def _of_callback(self, name: str, otherwise: Any) -> Any:
         """An option of the callback that shows results, if it has such an option."""

@@ -27,6 +27,11 @@ options:
     description: The text, or its lines.
     type: raw
     required: true
+  stats:
+    description:
+      - What programs that run playbooks (ansible-runner, AWX) get as artifacts, in the key C(zerocopy_rdma) of the
+        custom statistics, as from M(ansible.builtin.set_stats).
+    type: dict
 """
 
 EXAMPLES = r"""

@@ -55,3 +55,24 @@ def test_nothing_is_lost(more: dict[str, str], root_of: Callable[[str], Path], t
         assert lines.count(text) == 1, run.stdout
     assert any(line.split()[:2] == ["HOST", "GROUP"] for line in lines)
     assert "ok: [" not in run.stdout
+
+
+def test_artifacts_go_where_the_user_says(root_of: Callable[[str], Path], tmp_path: Path) -> None:
+    """As for ansible-runner and AWX, which delete the working directory and keep custom statistics."""
+    (tmp_path / "work").mkdir()
+    hosts = {"v100-02": {"rdma_discover_root": str(root_of("v100-02"))}}
+    fleet = {"rdma_cluster": "none", "rdma_strategy": "shared_device", "rdma_artifacts": str(tmp_path / "kept")}
+    reach = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory = {"all": {"children": {"f": {"hosts": hosts, "vars": {**fleet, **reach}}}}}
+    (tmp_path / "hosts.yml").write_text(json.dumps(inventory))
+    files = {"rdma_discover_json": "fleet.json", "rdma_drift_json": "drift.json", "rdma_discover_facts_dir": "facts"}
+    # The last one fails, because the node differs.
+    playbooks = [str(PLAYBOOKS / f"{name}.yml") for name in ("facts", "provision", "drift")]
+    given = ["-i", "../hosts.yml", "-e", json.dumps(files), *playbooks]
+    run = played(tmp_path / "work", *given, ANSIBLE_SHOW_CUSTOM_STATS="true")
+    assert list((tmp_path / "work").iterdir()) == [], run.stdout
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert kept == {"facts", "fleet.json", "drift.json", "manifests"}, run.stdout + run.stderr
+    statistics = run.stdout.partition("CUSTOM STATS")[2]
+    assert "zerocopy_rdma" in statistics
+    assert str(tmp_path / "kept/drift.json") in statistics
