@@ -50,7 +50,7 @@ class Making:
         return [str(name) for name in self.run.task["ansible_play_hosts_all"]]
 
     @property
-    def inventory(self) -> Tuple[Any, ...]:
+    def inventory(self) -> Tuple[Mapping[str, Any], List[str], Mapping[str, Any], Sequence[str]]:
         """What preflight looks at."""
         task = self.run.task
         return task, self.hosts, task["hostvars"], task["groups"]["all"] if "groups" in task else ()
@@ -83,7 +83,7 @@ def _refused(host: HostPlan, lines: Sequence[str]) -> HostPlan:
 
 
 def _node(making: Making) -> None:
-    shared, own = [], {}
+    own: Dict[str, List[str]] = {}
     if making.options["state"] == _PRESENT:
         shared, own = _preflight.refusals(*making.inventory)
         making.problems += shared
