@@ -16,4 +16,4 @@ class ActionModule(ControllerAction):
     documented = workloads
 
     def answer(self, context: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
-        return _workload_examples.written(options, context["hostvars"], bool(self._task.check_mode))
+        return _workload_examples.written(options, context, bool(self._task.check_mode))

@@ -128,6 +128,15 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+paths:
+  description: The files of the report on the controller.
+  returned: success
+  type: list
+  elements: str
+counts:
+  description: Number of checks by verdict.
+  returned: V(verify)
+  type: dict
 text:
   description: The report for a terminal.
   returned: V(verify) and V(drift)

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import r
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _manifest_files, _strategy_inventory
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
 Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
@@ -111,7 +111,7 @@ def late(fleet: Fleet, answer: Mapping[str, Any]) -> bool:
 def state_of_manifests(fleet: Fleet) -> ClusterState:
     """What the manifests of an earlier run say of the cluster: which NICs a driver leaves out."""
     found: List[Dict[str, Any]] = []
-    directory = os.path.realpath(os.path.expanduser(str(fleet.context.get("rdma_manifests") or "manifests")))
+    directory = _manifest_files.directory(fleet.context)
     for strategy in registry.STRATEGIES.values():
         path = os.path.join(directory, strategy.manifests.objects)
         if strategy.driver and os.path.isfile(path):

@@ -148,7 +148,7 @@ def _document(run_of: Fleet, plan: ClusterPlan, result: Mapping[str, Any]) -> Di
         "cluster": run_of.with_cluster,
         "hosts": [host.name for host in run_of.hosts],
         "late": result["late"],
-        "directory": str(run_of.context.get("rdma_manifests") or "manifests"),
+        "directory": _manifest_files.directory(run_of.context),
         "unmet": plan.unmet,
         "sets": [asdict(each) for each in plan.sets],
         "requests": {group: [asdict(request) for request in each] for group, each in plan.requests.items()},

@@ -10,14 +10,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Dict, List, Mapping
+from typing import Any, Dict, List, Mapping
 
 from ansible.errors import AnsibleActionFail
 
+# The directory that paths of what a run writes are relative to.
+ARTIFACTS = "rdma_artifacts"
 
-def path(text: str) -> str:
+
+def path(text: str, base: str = "") -> str:
     """A path as users write it, absolute."""
-    return os.path.realpath(os.path.expanduser(str(text)))
+    return os.path.realpath(os.path.join(os.path.expanduser(base), os.path.expanduser(str(text))))
+
+
+def artifact(text: str, context: Mapping[str, Any]) -> str:
+    """Where a run writes what users call so. ``context`` has the variables of the task."""
+    return path(text, str(context.get(ARTIFACTS) or ""))
 
 
 def content(path: str) -> str:

@@ -25,10 +25,14 @@ def content(objects: Sequence[Mapping[str, Any]]) -> str:
     return str(yaml.safe_dump_all(found, sort_keys=False, explicit_start=True, width=120))
 
 
+def directory(context: Mapping[str, Any]) -> str:
+    """Where the manifests of a run are."""
+    return _files.artifact(str(context.get("rdma_manifests") or "manifests"), context)
+
+
 def written(plan: Mapping[str, Any], check: bool) -> Dict[str, Any]:
     """Write the manifests of a plan (:func:`_cluster_plan.document`); the result of ``cluster_apply``."""
-    directory = _files.path(plan["directory"])
-    files = {os.path.join(directory, each["name"]): each["content"] for each in plan["manifests"]}
+    files = {os.path.join(plan["directory"], each["name"]): each["content"] for each in plan["manifests"]}
     diffs = _files.changed(files, check)
     paths = [each["after_header"] for each in diffs]
     return {"changed": bool(diffs), "manifests": paths, "late": False, "unserved": {}, "steps": [], "diff": diffs}

@@ -116,7 +116,7 @@ def _hosts(context: Map, options: Map) -> List[str]:
 
 
 def verify(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
-    run, directory = options["run"], _files.path(options["directory"])
+    run, directory = options["run"], _files.artifact(options["directory"], context)
     plain_path = f"{directory}/verify.json"
     rings = _verify_run.results(run, list(_verify.RINGS))
     whole = document(context, _hosts(context, options), now(), rings, _verify_run.benchmark(run), _earlier(plain_path))
@@ -128,13 +128,14 @@ def verify(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
         f"{directory}/verify.html": html(shown),
     }
     if options["metrics"]:
-        files[_files.path(options["metrics"])] = prometheus(shown)
-    return {"files": files, "text": summary(shown), "failure": failure(shown, directory)}
+        files[_files.artifact(options["metrics"], context)] = prometheus(shown)
+    counts = {verdict: sum(check.verdict == verdict for check in whole.checks) for verdict in documents.VERDICTS}
+    return {"files": files, "text": summary(shown), "failure": failure(shown, directory), "counts": counts}
 
 
 def fleet(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     whole = document(context, _hosts(context, options), now())
-    return {"files": {_files.path(options["html"]): html(read(documents.plain(whole)))}}
+    return {"files": {_files.artifact(options["html"], context): html(read(documents.plain(whole)))}}
 
 
 def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
@@ -145,23 +146,26 @@ def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     ]
     view = report_drift.view(answers, mode.check, mode.diff)
     shown = {name: value for name, value in view.items() if name != "text"}
-    return {**view, "files": {_files.path(options["json"]): f"{_json(shown)}\n"} if options["json"] else {}}
+    return {
+        **view,
+        "files": {_files.artifact(options["json"], context): f"{_json(shown)}\n"} if options["json"] else {},
+    }
 
 
-def audit(_context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
+def audit(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     found = plain(options["found"])
     files: Dict[str, str] = {}
     if options["json"]:
         shown = {name: found[name] for name in _AUDIT if name in found}
-        files[_files.path(options["json"])] = f"{_json(shown)}\n"
+        files[_files.artifact(options["json"], context)] = f"{_json(shown)}\n"
     if options["html"]:
         page = audit_page.html(audit_document.read(found), now("%Y-%m-%d %H:%M UTC"))
-        files[_files.path(options["html"])] = page
+        files[_files.artifact(options["html"], context)] = page
     return {"files": files}
 
 
 def benchmark(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
-    directory = _files.path(options["directory"])
+    directory = _files.artifact(options["directory"], context)
     found = _benchmark.document(context, options, now())
     whole = document(context, _hosts(context, options), found.created, benchmark=found)
     path = f"{directory}/benchmark.json"
@@ -191,5 +195,6 @@ def report(context: Map, options: Map, check: bool, diff: bool) -> Dict[str, Any
     """The report of one kind; ``diff`` is whether differences of files are wanted."""
     kind = str(options["kind"])
     found = KINDS[kind](context, options, Mode(check, diff))
-    differ = _files.changed(found.pop("files"), check and kind not in _ALWAYS)
-    return {**found, "changed": bool(differ) and kind not in _ALWAYS}
+    files = found.pop("files")
+    differ = _files.changed(files, check and kind not in _ALWAYS)
+    return {**found, "paths": list(files), "changed": bool(differ) and kind not in _ALWAYS}

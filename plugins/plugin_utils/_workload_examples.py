@@ -68,15 +68,15 @@ def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) 
     return asdict(found)
 
 
-def written(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]], check: bool) -> Dict[str, Any]:
+def written(options: Mapping[str, Any], context: Mapping[str, Any], check: bool) -> Dict[str, Any]:
     """The result of the action: with a directory, the examples are written there."""
-    found = made(options, hostvars)
+    found = made(options, context["hostvars"])
     if found["problems"]:
         message = "\n".join(["No example was written. Fix this first:", *found["problems"]])
         return {"failed": True, "msg": message, "problems": found["problems"]}
     if not options["directory"]:
         return found
-    directory = _files.path(options["directory"])
+    directory = _files.artifact(options["directory"], context)
     files = {os.path.join(directory, example["path"]): example["content"] for example in found["examples"]}
     diffs = _files.changed(files, check)
     return {"changed": bool(diffs), "diff": diffs, **found}

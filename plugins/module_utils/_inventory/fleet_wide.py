@@ -23,6 +23,7 @@ _NAMESPACE, _PULL_SECRETS = "_namespace", "_pull_secrets"
 _OPERATORS = "rdma_operator_"
 # Of no strategy; those of a strategy are in its own room.
 NAMES = (
+    "rdma_artifacts",
     "rdma_cluster",
     "rdma_context",
     "rdma_gpu_resources",

@@ -48,6 +48,7 @@ def left_by(roles: Path = ROLES) -> List[str]:
 
 # Variables that the playbooks themselves read, besides those of the roles.
 PLAYBOOKS: Options = {
+    "rdma_artifacts": {"type": "str"},
     "rdma_cluster": {"type": "str", "choices": ["kubernetes", "none"]},
     "rdma_context": {"type": "str"},
     "rdma_gpu_resources": {"type": "list", "elements": "str"},

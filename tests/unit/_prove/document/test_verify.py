@@ -116,6 +116,14 @@ def test_the_report_puts_the_rings_together(tmp_path: Path) -> None:
     assert (tmp_path / "rdma.prom").stat().st_mode & 0o777 == 0o644, "node_exporter is another user"
 
 
+def test_a_report_is_written_below_the_directory_for_artifacts(tmp_path: Path) -> None:
+    artifacts = {"rdma_artifacts": str(tmp_path)}
+    told = report("verify", {}, artifacts, run=part("begin", {})["run"], directory="new")
+    assert told["paths"] == [str(tmp_path / "new" / f"verify.{form}") for form in ("json", "xml", "html")]
+    assert told["counts"] == {"pass": 0, "impossible": 0, "warn": 0, "fail": 0}
+    assert all(Path(path).exists() for path in told["paths"])
+
+
 def test_nothing_is_written_in_check_mode(tmp_path: Path) -> None:
     found = report("verify", {}, check=True, run=part("begin", {})["run"], directory=str(tmp_path / "new"))
     assert (found["changed"], found["failure"], list(tmp_path.iterdir())) == (True, "", [])
