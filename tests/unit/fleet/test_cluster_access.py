@@ -244,7 +244,7 @@ def test_in_a_pod_nothing_reaches_its_own_cluster(
     assert set(server.seen) == {"Bearer of-lab"}
     tasks = [(one["task"]["name"], one["hosts"]) for play in told["plays"] for one in play["tasks"]]
     (shown,) = [hosts["n1"]["msg"] for name, hosts in tasks if name == "Show the cluster"]
-    assert shown == f"Cluster: {server.url} with user lab (context lab) of kubeconfig {config}"
+    assert shown == [f"Cluster: {server.url} with user lab (context lab) of kubeconfig {config}"]
 
 
 def test_a_module_alone_keeps_the_order(

@@ -55,7 +55,7 @@ TEMPLATES = [
     {"name": "half", "gpus": 4, "nics": 1},
     {"name": "gpus", "gpus": 4},
 ]
-V100, A100 = ["nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/v100"], ["nvidia.com/gpu", "nvidia.com/gpu.shared"]
+V100, A100 = (["nvidia.com/gpu", "nvidia.com/gpu.shared", name] for name in ("nvidia.com/v100", "nvidia.com/a100"))
 
 
 @pytest.fixture(scope="module")
