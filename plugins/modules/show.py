@@ -15,7 +15,7 @@ author:
   - The zerocopy.rdma authors (!UNKNOWN)
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
-  - zerocopy.rdma._attributes.info_module
+  - zerocopy.rdma._attributes.facts_module
 attributes:
   platform:
     support: full
