@@ -93,14 +93,15 @@ def test_a_group_gets_nics_and_leaves(cluster_set: ClusterSet, playbook: Playboo
 
 def test_a_plugin_is_updated_before_a_node_joins_it(cluster_set: ClusterSet, playbook: Playbook) -> None:
     namespace = cluster_set.namespace
-    has, leftovers = group("host_device", namespace)["v100"], group("none", namespace)["v100"]
-    own: Dict[str, Any] = {"rdma_claims_namespaces": [], "rdma_group": "gpu"}
+    has = {**group("host_device", namespace)["v100"], "rdma_group": "gpu"}
+    leaves = group("none", namespace)["v100"]
+    own: Dict[str, Any] = {"rdma_claims_namespaces": []}
     playbook.of("a100-01", "v100-01")(groups={"a100": has, "v100": has}, **own)
     assert {name: labels(cluster_set)[name] for name in ("a100-01", "v100-01")} == {"a100-01": "gpu", "v100-01": "gpu"}
 
     whole = playbook.of("a100-01", "v100-01", "v100-02")
     with cluster_set.requests() as asked:
-        whole(groups={"a100": leftovers, "v100": has}, **own)
+        whole(groups={"a100": leaves, "v100": has}, **own)
     told = ("a100-01", "rdma-nics-gpu", "v100-02")
     # The ConfigMap and the DaemonSet have one name.
     assert [name for name in patched(asked) if name in told][:4] == [told[0], told[1], told[1], told[2]]

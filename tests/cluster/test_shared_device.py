@@ -133,13 +133,13 @@ def test_a_node_that_cannot_be_reached_keeps_its_configuration(cluster_set: Clus
 
 def test_a_plugin_is_updated_before_a_node_joins_it(cluster_set: ClusterSet, playbook: Playbook) -> None:
     shares = {**group("shared_device")["v100"], "rdma_group": "gpu"}
-    leftovers = group("none")["v100"]
+    leaves = group("none")["v100"]
     own: Dict[str, Any] = {"rdma_claims_namespaces": []}
     playbook.of("a100-01", "v100-01")(groups={"a100": shares, "v100": shares}, **own)
     assert {name: labels(cluster_set)[name] for name in ("a100-01", "v100-01")} == {"a100-01": "gpu", "v100-01": "gpu"}
 
     whole = playbook.of("a100-01", "v100-01", "v100-02")
-    joined: Dict[str, Any] = {"groups": {"a100": leftovers, "v100": shares}, **own}
+    joined: Dict[str, Any] = {"groups": {"a100": leaves, "v100": shares}, **own}
     with cluster_set.requests() as asked:
         whole(**joined)
     told = ("a100-01", "rdma-shared-gpu", "v100-02")
