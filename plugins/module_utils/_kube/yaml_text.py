@@ -58,6 +58,9 @@ def changed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
     nodes, starts = _composed(text)
     if not len(old) == len(new) == len(nodes):
         raise TextError(_LAYOUT)
+    if not nodes:
+        # Comments alone are in no document.
+        return text
     layout = _Layout(text)
     pieces: List[str] = []
     stuck: List[int] = []

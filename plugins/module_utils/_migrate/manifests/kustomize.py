@@ -17,13 +17,16 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_values
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, text, texts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, is_gpu, is_rdma
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, table, text, texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import is_object
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import unread
 
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _TOUCHED = re.compile(r"\b(?:hostNetwork|hostPort|dnsPolicy|resourceClaims)\b")
+# What a patch can take away as a whole, with ``null`` or ``$patch``.
+_RESOURCES = ("resources", "limits", "requests")
 # JSON Patches of all resources of a container, or of its limits.
 _LIMITS = re.compile(r"/resources(?:/(?:limits|requests))?\"")
 _BUILD = "rewrite the output of kustomize build, or change patch and base by hand"
@@ -158,7 +161,19 @@ def _touches(content: Sequence[Any], site: Names) -> bool:
     written = json.dumps(content)
     if _TOUCHED.search(written) or _LIMITS.search(written):
         return True
-    return any(unread.gpus(each, site) or unread.signs(each, site) for each in content)
+    return any(unread.gpus(each, site) or unread.signs(each, site) or _changes(each, site) for each in content)
+
+
+def _changes(content: Any, site: Names) -> bool:
+    """Whether a patch has a device, whatever number it gives it, or takes away all that a container requests."""
+    for value in unread.everything(content):
+        for name, entry in table(value).items():
+            annotates = name == findings.NETWORKS or findings.is_ours(str(name))
+            if annotates or is_rdma(str(name), site) or is_gpu(str(name), site):
+                return True
+            if name in _RESOURCES and (entry is None or "$patch" in table(entry)):
+                return True
+    return False
 
 
 def _below(here: str, source: str) -> Iterator[str]:

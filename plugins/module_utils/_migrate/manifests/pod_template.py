@@ -220,7 +220,7 @@ def _strip(container: Any, site: Names, with_gpus: bool) -> List[str]:
         values = resources.get(part)
         if not isinstance(values, dict):
             continue
-        gone = [name for name in values if is_rdma(name, site) or (with_gpus and is_gpu(name, site))]
+        gone = [name for name in values if is_rdma(str(name), site) or (with_gpus and is_gpu(str(name), site))]
         for name in gone:
             del values[name]
         if gone:
@@ -269,12 +269,15 @@ def _not_injected(holder: Any) -> None:
 def _drop(holder: Any, gone: Callable[[str, Any], bool]) -> None:
     """Remove annotations, and the maps that they were alone in."""
     annotations = at(holder, "metadata", "annotations")
-    names = [name for name, value in annotations.items() if gone(name, value)] if isinstance(annotations, dict) else []
+    names = (
+        [name for name, value in annotations.items() if gone(str(name), value)] if isinstance(annotations, dict) else []
+    )
     for name in names:
         del annotations[name]
     if names and not annotations:
         del holder["metadata"]["annotations"]
-        if not holder["metadata"]:
+        # An object has metadata, a template may have some.
+        if not holder["metadata"] and "kind" not in holder:
             del holder["metadata"]
 
 

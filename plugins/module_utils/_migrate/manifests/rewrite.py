@@ -225,7 +225,7 @@ def _why_unread(ref: ObjectRef) -> str:
         return "but is no Kubernetes object: change it by hand, or render what is made of it"
     if ref.kind in workloads.KINDS:
         return "but not where a pod of it requests RDMA: change it by hand if it is a request"
-    return f"but pods of the kind {ref.kind.kind} are not known: change it by hand, or render what is made of it"
+    return f"but objects of the kind {ref.kind.kind} are not rewritten: change it by hand, or what is made of it"
 
 
 def dict_of(value: Any) -> Dict[str, Any]:

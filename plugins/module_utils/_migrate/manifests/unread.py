@@ -44,7 +44,7 @@ def signs(document: Any, site: Names) -> List[str]:
     if at(document, "kind") in _NO_KIND:
         return []
     body = {key: value for key, value in document.items() if key != "metadata"} if is_object(document) else document
-    values = list(_values(body))
+    values = list(everything(body))
     found = [sign for value in values for sign in _of(value, site)]
     if not found:
         gpus = [name for value in values for name in _numbered(value) if is_gpu(name, site)]
@@ -55,7 +55,7 @@ def signs(document: Any, site: Names) -> List[str]:
 
 def gpus(document: Any, site: Names) -> bool:
     """Whether anything in it requests GPUs, or is a JSON Patch of such a request."""
-    for value in _values(document):
+    for value in everything(document):
         pointed = _IN_PATH.findall(value) if isinstance(value, str) else ()
         if any(is_gpu(name.replace("~1", "/"), site) for name in (*_numbered(value), *pointed)):
             return True
@@ -68,7 +68,7 @@ def told(found: Sequence[str]) -> str:
     return ", ".join(found[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _values(value: Any) -> Iterator[Any]:
+def everything(value: Any) -> Iterator[Any]:
     """It and all that is in it, in order."""
     waiting = [value]
     while waiting:

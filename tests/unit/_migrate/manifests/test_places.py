@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_manifests
 
@@ -154,6 +155,54 @@ def test_a_component_patches_what_others_have(rewrite: Run) -> None:
     found = rewrite(files)
     assert (found["changed"], set(found["stays"])) == ([], {"base/deployment.yaml", "ib/patch.yaml"})
     assert "site/kustomization.yaml patches what would change here" in found["stays"]["base/deployment.yaml"]
+
+
+@pytest.mark.parametrize(
+    "patched",
+    [
+        "spec: {containers: [{name: vllm, resources: {limits: {rdma/hca: null}}}]}",
+        "spec: {containers: [{name: vllm, resources: {limits: {rdma/hca: 0}}}]}",
+        "spec: {containers: [{name: vllm, resources: null}]}",
+        "spec: {containers: [{name: vllm, resources: {$patch: delete}}]}",
+        "metadata: {annotations: {k8s.v1.cni.cncf.io/networks: rail}}",
+        "metadata: {annotations: {rdma.zerocopy.io/nics: nearest}}",
+    ],
+)
+def test_a_patch_that_takes_rdma_away_or_gives_it_otherwise(rewrite: Run, patched: str) -> None:
+    """With the claim of a rewritten base, an overlay that has none would get it."""
+    text = f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: srv}}\nspec: {{template: {{{patched}}}}}\n"
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH),
+        "base/kustomization.yaml": _BASE,
+        "overlays/dev/kustomization.yaml": "resources: [../../base]\npatches: [{path: patch.yaml}]\n",
+        "overlays/dev/patch.yaml": text,
+    }
+    found = rewrite(files)
+    assert found["changed"] == []
+    assert {"base/deployment.yaml", "overlays/dev/patch.yaml"} <= set(found["stays"])
+
+
+def test_a_file_of_comments_stays(rewrite: Run, tmp_path: Path) -> None:
+    files = {"a.yml": "# moved to b.yml\n", "b.yml": "\n", "c.yml": _deployment(_BOTH)}
+    for back in ({}, {"state": "absent"}):
+        assert rewrite(files, **back)["changed"] in (["c.yml"], [])
+        assert (tmp_path / "a.yml").read_text() == "# moved to b.yml\n"
+        assert (tmp_path / "b.yml").read_text() == "\n"
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "limits"),
+    [
+        ("metadata: {annotations: {k8s.v1.cni.cncf.io/networks: rail}}", "{rdma/hca: 1}"),
+        ("metadata: {name: a, annotations: {1: x}}", "{rdma/hca: 1, 1: 2}"),
+    ],
+)
+def test_odd_names_are_no_crash(rewrite: Run, tmp_path: Path, of_pod: str, limits: str) -> None:
+    containers = f"[{{name: main, image: x, resources: {{limits: {limits}}}}}]"
+    pod = f"apiVersion: v1\nkind: Pod\n{of_pod}\nspec: {{hostNetwork: true, containers: {containers}}}\n"
+    assert rewrite({"a.yml": pod}, namespace="llm")["changed"] == ["a.yml"]
+    assert rewrite({}, state="absent")["changed"] == ["a.yml"]
+    assert yaml.safe_load((tmp_path / "a.yml").read_text()) == yaml.safe_load(pod)
 
 
 @pytest.mark.parametrize(

@@ -91,14 +91,14 @@ def _of(kind: str, spec: str, group: str = "example.org") -> str:
         (
             _of("Sandbox", "{volumes: [{hostPath: {path: /dev/infiniband/uverbs0}}]}"),
             "a",
-            "has /dev/infiniband, but pods of",
+            "has /dev/infiniband, but objects of",
         ),
         (_of("ClusterQueue", "{resources: [{name: rdma/ib, nominalQuota: 8}]}"), "a", "has rdma/ib, but"),
         (_of("ResourceQuota", "{hard: {requests.rdma/ib: 8}}"), "a", "has requests.rdma/ib: 8, but"),
         (
             _of("Sandbox", "{limits: {acme.example/fast: 1}}"),
             "a",
-            "has acme.example/fast: 1, but pods of the kind Sandbox",
+            "has acme.example/fast: 1, but objects of the kind Sandbox",
         ),
         (
             "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {nccl.conf: 'NCCL_IB_HCA=mlx5_0'}}",
