@@ -234,7 +234,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
     unmet = "rdma_claims_templates[1] (v100-1nic) cannot be satisfied on any node. v100-[01-02]: 0 NICs"
     assert unmet in said["v100-02"]
     assert "although the facts allow it: DRANET runs there, but does not publish it" in said["v100-02"]
-    shown = done["Show what pods can claim"]["msg"].splitlines()
+    shown = done["Show what pods can claim"]["msg"]
     assert any(
         line.startswith("v100-[01-02]: 2 NICs are missing: DRANET runs there, but does not publish it")
         for line in shown
@@ -245,7 +245,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
 
     # On one of them it does.
     publish([*gpus["v100-01"], *nics["v100-01"], *gpus["v100-02"], other["v100-02"]])
-    shown = playbook(**own)["Show what pods can claim"]["msg"].splitlines()
+    shown = playbook(**own)["Show what pods can claim"]["msg"]
     assert "v100-1nic does not fit everywhere. v100-02: 0 NICs of this kind, 1 requested" in shown
     assert any(
         line.startswith("v100-02: 2 NICs are missing: DRANET runs there, but does not publish it") for line in shown
