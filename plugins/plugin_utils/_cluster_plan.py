@@ -170,9 +170,12 @@ def changes_since(directory: str, document: Mapping[str, Any]) -> List[str]:
     earlier = _plan_files.cluster_plan_if_any(directory)
     if earlier is None or earlier["asked"] != ALL:
         return []
-    parts = [steps.DRIVER] if earlier["late"] else [steps.DRIVER, steps.CLAIMS]
-    later = [step for step in document["steps"] if step["part"] in parts]
-    return changes.changes(steps.read(earlier["steps"]), steps.read(plain(later)))
+    # Claims that are late are in no step.
+    parts = [steps.DRIVER] if earlier["late"] or document["late"] else [steps.DRIVER, steps.CLAIMS]
+    first, second = (
+        steps.read([step for step in plain(each["steps"]) if step["part"] in parts]) for each in (earlier, document)
+    )
+    return changes.changes(first, second)
 
 
 def _other_fleet(fleet: Fleet, others: Sequence[Mapping[str, str]]) -> List[str]:

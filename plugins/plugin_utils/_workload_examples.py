@@ -58,7 +58,7 @@ def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) 
     chosen["environment"] = {name: str(value) for name, value in chosen.get("environment", {}).items()}
     given = [_given(plain(manifest)) for manifest in options["manifests"]]
     claims = examples.claims_of(objects, names)
-    script = str(options["script"])
+    script = plain(options["script"])
     # Without a value, a template may be an empty text.
     chosen["gpus"] = None if chosen.get("gpus") in (None, "") else int(chosen["gpus"])
     settings, gpus = Settings(**chosen), _gpus(offered, hostvars)

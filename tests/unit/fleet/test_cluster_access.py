@@ -191,19 +191,29 @@ def serving(handler: Any = Answering) -> Iterator[Server]:
     with Server(handler) as found:
         thread = threading.Thread(target=found.serve_forever, args=(0.01,))
         thread.start()
-        yield found
-        found.shutdown()
-        thread.join()
+        try:
+            yield found
+        finally:
+            found.shutdown()
+            thread.join()
+
+
+@pytest.fixture(name="stack")
+def make_stack() -> Iterator[contextlib.ExitStack]:
+    stack = contextlib.ExitStack()
+    try:
+        yield stack
+    finally:
+        stack.close()
 
 
 @pytest.fixture(name="server")
-def serve() -> Iterator[Server]:
-    with serving() as found:
-        yield found
+def serve(stack: contextlib.ExitStack) -> Server:
+    return stack.enter_context(serving())
 
 
 @pytest.fixture(name="pod")
-def simulate_pod(tmp_path: Path) -> Iterator[Any]:
+def simulate_pod(tmp_path: Path, stack: contextlib.ExitStack) -> Any:
     """A function that plays a playbook in a pod, and says how often the pod's own API server was reached meanwhile."""
     account, moved = tmp_path / "account", tmp_path / "site"
     account.mkdir()
@@ -215,22 +225,22 @@ def simulate_pod(tmp_path: Path) -> Iterator[Any]:
     shutil.copy(certifi.where(), account / "ca.crt")
     (moved / "sitecustomize.py").write_text(_MOVED)
     # It closes every connection.
-    with serving(BaseRequestHandler) as own:
-        environment = {
-            "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
-            "HOME": str(tmp_path),
-            "PATH": f"{moved}{os.pathsep}{os.environ['PATH']}",
-            "KUBERNETES_SERVICE_HOST": "127.0.0.1",
-            "KUBERNETES_SERVICE_PORT": str(own.server_address[1]),
-            "PYTHONPATH": str(moved),
-            "TEST_ACCOUNT": str(account),
-        }
+    own = stack.enter_context(serving(BaseRequestHandler))
+    environment = {
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        "HOME": str(tmp_path),
+        "PATH": f"{moved}{os.pathsep}{os.environ['PATH']}",
+        "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+        "KUBERNETES_SERVICE_PORT": str(own.server_address[1]),
+        "PYTHONPATH": str(moved),
+        "TEST_ACCOUNT": str(account),
+    }
 
-        def play(playbook: str, *arguments: str, **more: str) -> Any:
-            done = played(tmp_path, *arguments, str(PLAYBOOKS / playbook), **environment, **more)
-            return json.loads(done.stdout[done.stdout.index("{\n") :]), own.reached
+    def play(playbook: str, *arguments: str, **more: str) -> Any:
+        done = played(tmp_path, *arguments, str(PLAYBOOKS / playbook), **environment, **more)
+        return json.loads(done.stdout[done.stdout.index("{\n") :]), own.reached
 
-        yield play
+    return play
 
 
 # Reached by a module of this collection, and by one of kubernetes.core.

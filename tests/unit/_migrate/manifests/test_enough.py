@@ -54,7 +54,7 @@ def beside(name: str, limits: dict[str, str], **fields: Any) -> Object:
 
 
 def slots(name: str) -> Object:
-    (found,) = [item for item in yaml.safe_load_all(_SLOTS.read_text("utf-8")) if item["metadata"]["name"] == name]
+    (found,) = [item for item in yaml.safe_load(_SLOTS.read_text("utf-8")) if item["metadata"]["name"] == name]
     return dict(found)
 
 

@@ -104,5 +104,5 @@ def test_the_work_grows_with_the_manifests(tmp_path: Path, write: Callable[[Path
         found[number], result = work(directory)
         assert bool(result["files"]) is (write is not anchors)
         assert write is not anchors or len(result["notes"]) == number
-    few, many = found.values()
+    few, many = found[_FEW], found[_FEW * _TIMES]
     assert {name: (few[name], number) for name, number in many.items() if number > 1.5 * _TIMES * (few[name] + 1)} == {}

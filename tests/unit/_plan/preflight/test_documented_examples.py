@@ -34,10 +34,11 @@ def examples() -> Iterator[Any]:
     for page in ("README.md", *(f"docs/{path.name}" for path in sorted(CHECKOUT.glob("docs/*.md")))):
         own = blocks(page)
         for block in own:
-            above = CONTINUED.get((page, next(iter(block))))
+            first = list(block)[0]
+            above = CONTINUED.get((page, first))
             variables = {**({} if above is None else own[above]), **block}
             variables = {name: value for name, value in variables.items() if name not in FILES}
-            yield pytest.param(variables, id=f"{page}-{next(iter(block))}")
+            yield pytest.param(variables, id=f"{page}-{first}")
 
 
 @pytest.mark.parametrize("variables", list(examples()))
