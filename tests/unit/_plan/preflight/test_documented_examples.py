@@ -34,7 +34,7 @@ def examples() -> Iterator[Any]:
     for page in ("README.md", *(f"docs/{path.name}" for path in sorted(CHECKOUT.glob("docs/*.md")))):
         own = blocks(page)
         for block in own:
-            first = list(block)[0]
+            first, *_others = block
             above = CONTINUED.get((page, first))
             variables = {**({} if above is None else own[above]), **block}
             variables = {name: value for name, value in variables.items() if name not in FILES}
