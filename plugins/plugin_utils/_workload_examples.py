@@ -16,15 +16,13 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import AMD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples, requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _inventory, _strategy_answers
-
-# PCI vendor.
-_AMD = "1002"
 
 
 def _given(manifest: Dict[str, str]) -> examples.GivenManifest:
@@ -40,8 +38,8 @@ def _gpus(
 ) -> Dict[str, List[List[Gpu]]]:
     """By group the GPUs of each of its nodes that is known and has some."""
     found: Dict[str, List[List[Gpu]]] = {}
-    for group, requests in offered.items():
-        hosts = {host for request in requests for host in request.hosts if host in hostvars}
+    for group, of_group in offered.items():
+        hosts = {host for request in of_group for host in request.hosts if host in hostvars}
         facts = [_inventory.facts_of(hostvars[host])[0] for host in hosts]
         found[group] = [of_host.gpus for of_host in facts if of_host and of_host.gpus]
     return found
@@ -62,7 +60,7 @@ def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) 
     # Without a value, a template may be an empty text.
     chosen["gpus"] = None if chosen.get("gpus") in (None, "") else int(chosen["gpus"])
     settings, gpus = Settings(**chosen), _gpus(offered, hostvars)
-    amd = [group for group, nodes in gpus.items() if {gpu.pci.vendor_id for own in nodes for gpu in own} == {_AMD}]
+    amd = [group for group, nodes in gpus.items() if {requests.vendor(gpu) for own in nodes for gpu in own} == {AMD}]
     least = {group: min(map(len, nodes)) for group, nodes in gpus.items() if nodes}
     found = examples.workloads(offered, claims, settings, script, options["requests"], given, amd, least)
     return asdict(found)

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, FleetGroup, alike
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import aligned, counted
 
 DETAILS = ("auto", "full", "summary")
 # Beyond this many hosts a terminal page no longer holds the table and only what differs is worth reading.
@@ -29,11 +29,7 @@ _TITLES = {"link_layer": "LINK", "rate": "GBIT/S"}
 def table(rows: Sequence[Mapping[str, str]]) -> List[str]:
     """Aligned lines with a heading; columns as wide as their widest value."""
     titles = {column: _TITLES.get(column, column.upper()) for column in COLUMNS}
-    widths = {column: max([len(titles[column])] + [len(row[column]) for row in rows]) for column in COLUMNS}
-    lines = []
-    for row in [titles, *rows]:
-        lines.append("  ".join(row[column].ljust(widths[column]) for column in COLUMNS).rstrip())
-    return lines
+    return aligned([[row[column] for column in COLUMNS] for row in (titles, *rows)])
 
 
 def _condensed(fleet: Fleet) -> List[Dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import AMD, HABANA, INTEL, NVIDIA
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
@@ -66,6 +66,11 @@ def named(
     ]
 
 
+def vendor(gpu: Gpu) -> str:
+    """As :mod:`_kube.extended_resources` names it, or the PCI ID of one that it does not know."""
+    return _VENDORS.get(gpu.pci.vendor_id, gpu.pci.vendor_id)
+
+
 def _hardware(hosts: Sequence[InventoryHost]) -> Dict[str, Any]:
     facts = [host.facts for host in hosts if host.facts and host.facts.gpus]
     gpus = [gpu for each in facts for gpu in each.gpus]
@@ -73,7 +78,7 @@ def _hardware(hosts: Sequence[InventoryHost]) -> Dict[str, Any]:
     most = max(map(_gpus_and_nics, facts), key=lambda both: (min(both) / both[0], both), default=(0, 0))
     own = {str(host.variables[_GPU_RESOURCE]) for host in hosts if host.variables.get(_GPU_RESOURCE)}
     return {
-        "gpu_vendors": sorted({_VENDORS.get(gpu.pci.vendor_id, gpu.pci.vendor_id) for gpu in gpus}),
+        "gpu_vendors": sorted({vendor(gpu) for gpu in gpus}),
         "gpu_models": sorted({gpu.model for gpu in gpus if gpu.model}),
         "gpu_resources": sorted(own),
         "node_gpus": most[0],

@@ -82,10 +82,8 @@ def patched(paths: Sequence[str], site: Names) -> Patched:
     """What the kustomizations among these files and beside them patch, as far as a rewrite changes it."""
     found = Patched()
     for directory in dict.fromkeys(os.path.dirname(os.path.abspath(path)) for path in paths):
-        for name in _NAMES:
-            path = os.path.join(directory, name)
-            if os.path.isfile(path):
-                _of_kustomization(path, found, site)
+        for path in _in(directory):
+            _of_kustomization(path, found, site)
     return found
 
 
@@ -141,7 +139,7 @@ def _patches(path: str, seen: Set[str]) -> Iterator[Tuple[str, List[Any], Any]]:
         inline = "\n" in written
         yield from _patch(here, "" if inline else written, written if inline else "", None)
     for component in texts(body.get("components")):
-        for other in _below(here, component):
+        for other in _in(os.path.join(here, component)):
             yield from _patches(other, seen)
 
 
@@ -161,7 +159,7 @@ def _touches(content: Sequence[Any], site: Names) -> bool:
     written = json.dumps(content)
     if _TOUCHED.search(written) or _LIMITS.search(written):
         return True
-    return any(unread.gpus(each, site) or unread.signs(each, site) or _changes(each, site) for each in content)
+    return any(unread.patches_gpus(each, site) or unread.signs(each, site) or _changes(each, site) for each in content)
 
 
 def _changes(content: Any, site: Names) -> bool:
@@ -176,10 +174,9 @@ def _changes(content: Any, site: Names) -> bool:
     return False
 
 
-def _below(here: str, source: str) -> Iterator[str]:
-    """The kustomization of a directory that another one names."""
-    directory = os.path.join(here, source)
-    yield from (os.path.join(directory, name) for name in _NAMES if os.path.isfile(os.path.join(directory, name)))
+def _in(directory: str) -> Iterator[str]:
+    """The kustomization of a directory."""
+    yield from (path for path in (os.path.join(directory, name) for name in _NAMES) if os.path.isfile(path))
 
 
 def _sources(path: str, seen: Set[str]) -> Iterator[str]:
@@ -192,5 +189,5 @@ def _sources(path: str, seen: Set[str]) -> Iterator[str]:
         full = os.path.join(here, source)
         if os.path.isfile(full):
             yield full
-        for other in _below(here, source):
+        for other in _in(full):
             yield from _sources(other, seen)

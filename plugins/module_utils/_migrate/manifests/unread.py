@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import is_object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import findings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 _RESOURCE = re.compile(r"(?:[a-z0-9-]|\\?\.)+/[A-Za-z0-9._-]+")
 # In a text: values of a chart, JSON, an option of helm (which escapes dots), with a number after it.
@@ -53,19 +54,15 @@ def signs(document: Any, site: Names) -> List[str]:
     return list(dict.fromkeys(found))
 
 
-def gpus(document: Any, site: Names) -> bool:
-    """Whether anything in it requests GPUs, or is a JSON Patch of such a request."""
-    for value in everything(document):
-        pointed = _IN_PATH.findall(value) if isinstance(value, str) else ()
-        if any(is_gpu(name.replace("~1", "/"), site) for name in (*_numbered(value), *pointed)):
-            return True
-    return False
+def patches_gpus(document: Any, site: Names) -> bool:
+    """Whether it has a JSON Patch of a request for GPUs."""
+    pointed = (name for value in everything(document) if isinstance(value, str) for name in _IN_PATH.findall(value))
+    return any(is_gpu(name.replace("~1", "/"), site) for name in pointed)
 
 
 def told(found: Sequence[str]) -> str:
     """A few signs, for people."""
-    more = len(found) - _SHOWN
-    return ", ".join(found[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return joined(found, _SHOWN)
 
 
 def everything(value: Any) -> Iterator[Any]:

@@ -20,6 +20,7 @@ from itertools import groupby
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import aligned
 
 Map = Mapping[str, Any]
 
@@ -51,8 +52,7 @@ def rows(host: str, group: str, links: Sequence[Map]) -> Iterator[Tuple[str, ...
 
 def table(found: Sequence[Tuple[str, ...]]) -> List[str]:
     """Aligned lines with a heading."""
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *found)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (COLUMNS, *found)]
+    return aligned([COLUMNS, *found])
 
 
 def _own(links: Sequence[Map]) -> Dict[str, str]:

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findin
     picture,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import WORDS, clean, names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import aligned, counted
 
 UP_TO = 40
 _BANDWIDTH_UP_TO = 12
@@ -31,24 +31,12 @@ _COMMAND_UP_TO = 240
 _COLUMNS = ("fail", "warn", "impossible", "pass")
 
 
-def _aligned(rows: Sequence[Sequence[str]], left: int) -> List[str]:
-    """Lines of equal columns, the first ``left`` of them flush left."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column < left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    ]
-
-
 def _counts(shown: Picture) -> List[str]:
     rows = [["checks", *(WORDS[verdict] for verdict in _COLUMNS)]]
     for ring, counts in shown.counts.items():
         if any(counts.values()):
             rows.append([ring, *(str(counts[verdict] or "-") for verdict in _COLUMNS)])
-    return _aligned(rows, left=1) if len(rows) > 1 else []
+    return aligned(rows, left=1) if len(rows) > 1 else []
 
 
 def _bandwidth(document: VerifyDocument) -> List[str]:
@@ -64,7 +52,7 @@ def _bandwidth(document: VerifyDocument) -> List[str]:
         rows.append([group, test, unit, *values])
     shown = rows[: _BANDWIDTH_UP_TO + 1]
     left_out = len(rows) - len(shown)
-    return _aligned(shown, left=3) + ([f"and {left_out} more, in the report"] if left_out else [])
+    return aligned(shown, left=3) + ([f"and {left_out} more, in the report"] if left_out else [])
 
 
 def _where(hosts: Sequence[str], groups: Sequence[str]) -> str:

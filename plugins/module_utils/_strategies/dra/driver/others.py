@@ -29,9 +29,11 @@ def _pod(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_dranet(item: Mapping[str, Any]) -> bool:
     """By its name or labels, or by the image or command of a container."""
+    if item["kind"] != "DaemonSet":
+        return False
     labels = ((item["spec"].get("selector") or {}).get("matchLabels") or {}).values()
-    if item["kind"] != "DaemonSet" or _NAME in (item["metadata"]["name"], *labels):
-        return bool(item["kind"] == "DaemonSet")
+    if _NAME in (item["metadata"]["name"], *labels):
+        return True
     containers = _pod(item).get("containers") or []
     images = (str(each.get("image", "")).partition("@")[0].lower() for each in containers)
     commands = (str(word) for each in containers for word in (each.get("command") or [])[:1])
