@@ -39,7 +39,7 @@ class HeldCheck(Step):
 
 @dataclass(frozen=True)
 class ObjectsStep(Step):
-    """A set of objects (:mod:`applyset`), which is removed where there are no ``objects``.
+    """A set of objects (``_provision.applyset``), which is removed where there are no ``objects``.
 
     ``first`` is for a configuration that has to be there before nodes get their labels: nothing is pruned or awaited,
     and check mode leaves it to the step that follows.

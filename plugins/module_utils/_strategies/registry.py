@@ -30,7 +30,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.shared_d
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import messages
 
-# The first is the default. Objects are applied in this order, and what pods claim after all drivers.
+# Objects are applied in this order, and what pods claim after all drivers. The default is that of `rdma_strategy` in
+# _inventory/variables.py.
 STRATEGIES: Dict[str, Strategy] = {
     strategy.name: strategy for strategy in (Dra(), SharedDevice(), HostDevice(), Inject(), NoStrategy())
 }

@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Which of a group's requests (:class:`strategies.strategy.PodRequest`) a pod template is to have."""
+"""Which of a group's requests (:class:`_strategies.base.strategy.PodRequest`) a pod template is to have."""
 
 from __future__ import annotations
 

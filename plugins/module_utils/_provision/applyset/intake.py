@@ -46,7 +46,7 @@ def intake(
 ) -> List[Wanted]:
     """All objects of the set, in the user's order. ``api`` learns the kinds that the set defines.
 
-    ``ask_version`` is for :func:`_dra_version.negotiate`. Raises ClusterError with everything that is wrong.
+    ``ask_version`` is for :func:`api.dra_version.negotiate`. Raises ClusterError with everything that is wrong.
     """
     problems: List[str] = []
     sound: List[Tuple[str, Object]] = []

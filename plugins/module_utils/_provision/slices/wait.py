@@ -56,7 +56,7 @@ def until(
 def until_published(
     client: Client, path: str, wanted: AbstractSet[Tuple[str, str]], seconds: float
 ) -> Set[Tuple[str, str]]:
-    """Wait until each of these drivers has published a device of its node (:func:`model.serving`); see :func:`until`.
+    """Wait until each of these drivers has published a device of its node; see :func:`until`.
 
     There is one wait for all drivers, because on a broken node none of them publishes anything.
     """

@@ -32,8 +32,9 @@ class ClusterState:
     """What is known of the cluster, ``None`` where nothing is: its version, ResourceSlices, names of DeviceClasses.
 
     ``kinds`` are the operators' kinds that it serves (``NicClusterPolicy.mellanox.com``), ``objects`` those that
-    strategies look at (:meth:`Strategy.looks`), ``labels`` those of its nodes, ``daemon_sets`` those of all strategies'
-    sets of objects, perhaps among others. ``kueue_classes`` are the DeviceClasses that Kueue maps to quotas.
+    strategies look at (:meth:`Strategy.cluster_queries`), ``labels`` those of its nodes, ``daemon_sets`` those of all
+    strategies' sets of objects, perhaps among others. ``kueue_classes`` are the DeviceClasses that Kueue maps to
+    quotas.
 
     ``held`` are by DRA driver and node the pods that hold devices, ``parents`` the sets of objects that there are
     (namespace and name), ``extended_resources`` by node those in its status, ``counted`` the nodes on which we have
@@ -340,11 +341,11 @@ class Strategy(ABC):
         return {}
 
     def expected(self, hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
-        """By host what DRA drivers have to publish before its claims can be planned (:mod:`slices.expected`)."""
+        """By host what DRA drivers have to publish before its claims can be planned (``dra.expected_devices``)."""
         return {}
 
     def sets(self, part: str, values: Mapping[str, Any]) -> List[ObjectSet]:
-        """Its set of objects in a part of the run (:mod:`steps`), without its objects; ``values`` as of the fleet."""
+        """Its set of objects in a part of the run (``_plan.steps``) without its objects; ``values`` as of the fleet."""
         return [object_set(end, values) for end in (self.claims_set if part == "claims" else self.driver_set,) if end]
 
     def address_pools(self, values: Mapping[str, Any], removal: bool) -> str:

@@ -40,7 +40,7 @@ def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.
 
 
 def expected(hosts: Sequence[InventoryHost]) -> Dict[str, Dict[str, Any]]:
-    """By host what :func:`compare.read` takes.
+    """By host what :func:`slices.compare.read` takes.
 
     There is nothing for a host without facts or with wrong variables, nor for one without a driver.
     """

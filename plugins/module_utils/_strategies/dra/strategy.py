@@ -90,7 +90,7 @@ def nvsentinel(hosts: Sequence[InventoryHost], cluster: ClusterState) -> List[st
 def claims(
     hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options, tolerant: bool = False
 ) -> ClaimPlan:
-    """What pods can claim on the hosts of this strategy, as :func:`planner.plan` says. Raises the same."""
+    """What pods can claim on the hosts of this strategy, as :func:`claims.planner.plan` says. Raises the same."""
     own = served(NAME, hosts)
     return planner.plan(own, cluster.slices, cluster.kubernetes, cluster.device_classes, known, tolerant)
 
