@@ -33,9 +33,19 @@ def everything(question: Mapping[str, Any], ask: Ask) -> Dict[str, Any]:
     """All that steps depend on (:func:`question`). Raises ValueError without an answer."""
     answer = ask(_ALL, question)
     if answer.get("failed") or "kubernetes" not in answer:
-        why = str(answer.get("msg") or "The API server gave no answer").rstrip(".")
+        why = _why(_ALL, answer).rstrip(".")
         raise ValueError(f"Nothing was changed. {why}. With rdma_cluster=none, manifests are written instead.")
     return answer
+
+
+def _why(module: str, answer: Mapping[str, Any]) -> str:
+    """Why there is no answer. Since ansible-core 2.19, a module that has crashed returns no message of its own."""
+    if answer.get("msg"):
+        return str(answer["msg"])
+    crash = answer.get("exception")
+    if not crash:
+        return "The API server gave no answer"
+    return f"{module} has crashed: {getattr(getattr(crash, 'event', None), 'msg', crash)}"
 
 
 def reach(fleet: Fleet, ask: Ask) -> None:
@@ -50,7 +60,7 @@ def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:
         return {}
     answer = ask(_PUBLISHED, {"gather_subset": ["slices"]})
     if answer.get("failed") or "slices" not in answer:
-        raise ValueError(str(answer.get("msg") or "The API server gave no answer"))
+        raise ValueError(_why(_PUBLISHED, answer))
     return answer
 
 

@@ -253,6 +253,19 @@ ANSWER: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        # As ansible-core from 2.19 on has a crash, and as text.
+        ({"failed": True, "exception": SimpleNamespace(event=SimpleNamespace(msg="no iterable"))}, "no iterable"),
+        ({"failed": True, "exception": "Traceback: no iterable"}, "Traceback: no iterable"),
+    ],
+)
+def test_a_crash_is_not_told_as_no_answer(answer: dict[str, Any], why: str) -> None:
+    found = acted(plan_action, Modules(answer), task_vars(n1={}))
+    assert found["msg"].startswith(f"Nothing was changed. zerocopy.rdma.cluster_info has crashed: {why}. ")
+
+
 @pytest.mark.parametrize("state", ["present", "absent"])
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "No route to host."}, {"msg": "No route to host"}])
 def test_nothing_is_planned_without_a_usable_api_server(state: str, answer: dict[str, Any]) -> None:
