@@ -120,7 +120,7 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
     api = Api(documents)
     objects = request.objects if request.present else []
     wanted = intake(objects, parent, api, lambda: client.get("/version"))
-    members = _members(client, api, parent, stated, wanted)
+    members = members_of(client, api, parent, stated, wanted)
     steps = [_step(item, members, FIELD_MANAGER) for item in wanted]
     keys = {item.key for item in wanted}
     namespaces = {key.name for key in keys if key.group_kind == ("", "Namespace")}
@@ -141,7 +141,7 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
     return ApplysetPlan(live_parent, stated, steps, leftovers, ending), api
 
 
-def _members(
+def members_of(
     client: Client, api: Api, parent: Parent, stated: Optional[Scope], wanted: List[Wanted]
 ) -> Dict[ObjectKey, SetMember]:
     """All members of the set: a list call for each kind and namespace."""
