@@ -67,7 +67,9 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     wanted = [step for step in written if step["part"] in options["rights"]]
     if answer and wanted and not plan.problems:
         told = plan.warnings if run_of.check else plan.problems
-        told += _cluster_look.denied(wanted, ask)
+        # Claims are planned again when the drivers have published.
+        again = {"published": {"wait": True}} if "published" in answer and steps.CLAIMS in options["rights"] else {}
+        told += _cluster_look.denied(wanted, ask, again)
     published = answer.get("published") or {}
     result = {
         **_result(run_of, plan, present),

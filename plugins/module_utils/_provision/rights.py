@@ -35,12 +35,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION, intake
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import members_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import members_of, places_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import wait
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _RBAC, _DRA = "rbac.authorization.k8s.io", "resource.k8s.io"
+_WHEREABOUTS, _CNI = "whereabouts.cni.cncf.io", "k8s.cni.cncf.io"
 _DEVICE_CLASS = GroupKind(_DRA, "DeviceClass")
 
 
@@ -125,11 +126,13 @@ def _of_step(client: Client, api: Api, step: AnyStep) -> Iterator[Right]:
     elif isinstance(step, LabelsStep) and step.nodes:
         yield Right("list", "", "nodes")
         yield Right("patch", "", "nodes")
-    elif isinstance(step, (CountersStep, LeftoversStep)) and any(step.nodes.values()):
+    elif isinstance(step, (CountersStep, LeftoversStep)) and step.nodes:
         for verb in ("list", "get") + ("watch",) * isinstance(step, LeftoversStep):
             yield Right(verb, "", "nodes")
         yield Right("patch", "", "nodes", subresource="status")
-        yield Right("list", "", "pods")
+        # Where something is to go.
+        if isinstance(step, LeftoversStep) or not all(step.nodes.values()):
+            yield Right("list", "", "pods")
     elif isinstance(step, FieldsStep):
         kind = _kind(api, step.object)
         if kind:
@@ -154,17 +157,24 @@ def _restarts(client: Client, step: RestartStep) -> bool:
 
 
 def _of_set(client: Client, api: Api, step: ObjectsStep) -> Iterator[Right]:
+    parent = Parent(step.name, step.namespace)
     yield Right("get", "", "secrets", step.namespace, step.name)
     if step.objects:
         yield Right("create", "", "secrets", step.namespace)
         yield Right("patch", "", "secrets", step.namespace, step.name)
-    for item in step.objects:
-        kind = _kind(api, item)
-        # A kind that is not served is an error of its own.
-        if kind:
-            yield from _of_object(kind, item, step.wait)
-    if step.prune:
-        yield from _of_pruning(client, api, step)
+    found = [(_kind(api, item), item) for item in step.objects]
+    # A kind that is not served is an error of its own.
+    served = [(kind, item) for kind, item in found if kind]
+    for kind, item in served:
+        yield from _of_object(kind, item, step.wait)
+    stated, going = _leftovers(client, api, step, parent) if step.prune else (None, None)
+    names = [str(metadata(item).get("namespace") or "") for kind, item in served if kind.namespaced]
+    scope = parent.scope((kind.group_kind for kind, _item in served), names) | (stated or parent.scope())
+    places = places_of([kind for kind in map(api.find, sorted(scope.kinds)) if kind], scope.namespaces)
+    for kind, namespace in places:
+        yield Right("list", kind.group, kind.plural, namespace)
+    if stated is not None:
+        yield from _of_pruning(step, places, going)
 
 
 def _kind(api: Api, item: Object) -> Optional[Resource]:
@@ -173,8 +183,7 @@ def _kind(api: Api, item: Object) -> Optional[Resource]:
 
 def _of_object(kind: Resource, item: Object, awaited: bool) -> Iterator[Right]:
     namespace = str(metadata(item).get("namespace") or "") if kind.namespaced else ""
-    for verb in ("list", "create"):
-        yield Right(verb, kind.group, kind.plural, namespace)
+    yield Right("create", kind.group, kind.plural, namespace)
     awaited = kind.group_kind == DEFINITION or (awaited and wait.judged(kind.group_kind))
     for verb in ("patch", "get", "watch") if awaited else ("patch",):
         yield Right(verb, kind.group, kind.plural, namespace, str(metadata(item)["name"]))
@@ -182,16 +191,10 @@ def _of_object(kind: Resource, item: Object, awaited: bool) -> Iterator[Right]:
         yield Right("list", "", "pods", namespace)
 
 
-def _of_pruning(client: Client, api: Api, step: ObjectsStep) -> Iterator[Right]:
+def _of_pruning(
+    step: ObjectsStep, places: Sequence[Tuple[Resource, str]], going: Optional[Sequence[SetMember]]
+) -> Iterator[Right]:
     """What the set has and the plan does not. All of a set that is removed counts, even if it cannot be listed."""
-    parent = Parent(step.name, step.namespace)
-    stated, going = _leftovers(client, api, step, parent)
-    if stated is None:
-        return
-    kinds = [kind for kind in map(api.find, sorted(stated.kinds)) if kind]
-    places = [(kind, place) for kind in kinds for place in (sorted(stated.namespaces) if kind.namespaced else [""])]
-    for kind, namespace in places:
-        yield Right("list", kind.group, kind.plural, namespace)
     ends = ("delete", "get", "watch") if step.wait else ("delete",)
     if not step.objects:
         yield Right("delete", "", "secrets", step.namespace, step.name)
@@ -201,9 +204,22 @@ def _of_pruning(client: Client, api: Api, step: ObjectsStep) -> Iterator[Right]:
     for member in going or ():
         key, kind = member.key, member.resource
         yield from (Right(verb, kind.group, kind.plural, key.namespace, key.name) for verb in ends)
-        if key.group_kind == _DEVICE_CLASS:
-            yield Right("list", _DRA, "resourceclaims")
-            yield Right("list", _DRA, "resourceclaimtemplates")
+        for group, plural in _users(member):
+            yield Right("list", group, plural)
+        if key.group_kind == DEFINITION and step.pools:
+            yield Right("list", _WHEREABOUTS, "ippools", step.pools)
+            yield Right("delete", _WHEREABOUTS, "ippools", step.pools)
+            yield Right("delete", "coordination.k8s.io", "leases", step.pools, "whereabouts")
+
+
+def _users(member: SetMember) -> Sequence[Tuple[str, str]]:
+    """What may need a member, as group and plural. Who may not list what names a claim or template keeps that."""
+    kind = member.key.group_kind
+    if kind == _DEVICE_CLASS:
+        return [(_DRA, "resourceclaims"), (_DRA, "resourceclaimtemplates")]
+    if kind == DEFINITION:
+        return [(member.live["spec"]["group"], member.live["spec"]["names"]["plural"])]
+    return [("", "pods")] if kind.group == _CNI else []
 
 
 def _leftovers(

@@ -49,7 +49,7 @@ def test_all_that_is_missing_is_told(server: Server, client: Client) -> None:
         "this user has no right to list and patch nodes",
         "this user has no right to get and patch secrets set in namespace kube-system",
         "this user has no right to create secrets in namespace kube-system",
-        f"this user has no right to list and create clusterroles.{RBAC}",
+        f"this user has no right to create and list clusterroles.{RBAC}",
         f"this user has no right to patch and escalate clusterroles.{RBAC} dranet",
         "this user has no right to get secrets old in namespace kube-system",
     ]
