@@ -33,6 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.disco
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import REFERENCES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION, intake
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import members_of, places_of
@@ -185,8 +186,10 @@ def _of_object(kind: Resource, item: Object, awaited: bool) -> Iterator[Right]:
     namespace = str(metadata(item).get("namespace") or "") if kind.namespaced else ""
     yield Right("create", kind.group, kind.plural, namespace)
     awaited = kind.group_kind == DEFINITION or (awaited and wait.judged(kind.group_kind))
+    # The names of claims and templates have yet to get a hash.
+    name = "" if kind.group_kind in REFERENCES else str(metadata(item)["name"])
     for verb in ("patch", "get", "watch") if awaited else ("patch",):
-        yield Right(verb, kind.group, kind.plural, namespace, str(metadata(item)["name"]))
+        yield Right(verb, kind.group, kind.plural, namespace, name)
     if awaited and kind.namespaced:
         yield Right("list", "", "pods", namespace)
 
