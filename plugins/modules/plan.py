@@ -93,6 +93,14 @@ options:
     description: Whether to return what the drivers publish as RV(published), and what is expected as RV(expected).
     type: bool
     default: false
+  rights:
+    description:
+      - Parts of which the user is asked to have all rights, by M(zerocopy.rdma.cluster_rights). Those that are missing
+        are problems, in check mode warnings, because what does not differ needs none of them.
+    type: list
+    elements: str
+    choices: [driver, claims]
+    default: []
   hosts:
     description: Hosts for whose nodes the cluster is planned. By default, all hosts of the play.
     type: list

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 import yaml
@@ -27,21 +29,57 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
 
 _ALL, _PUBLISHED = "zerocopy.rdma.cluster_info", "zerocopy.rdma.resource_slice_info"
+_RIGHTS = "zerocopy.rdma.cluster_rights"
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class ForbiddenError(ValueError):
+    """The user may not read what is asked for; the message is about the first right that is missing."""
 
 
 def everything(question: Mapping[str, Any], ask: Ask) -> Dict[str, Any]:
-    """All that steps depend on (:func:`question`). Raises ValueError without an answer."""
+    """All that steps depend on (:func:`question`). Raises ValueError without an answer, also ForbiddenError."""
     answer = ask(_ALL, question)
+    if answer.get("status") == HTTPStatus.FORBIDDEN:
+        raise ForbiddenError(f"Nothing was changed. {_why(_ALL, answer)}")
     if answer.get("failed") or "kubernetes" not in answer:
-        why = str(answer.get("msg") or "The API server gave no answer").rstrip(".")
+        why = _why(_ALL, answer).rstrip(".")
         raise ValueError(f"Nothing was changed. {why}. With rdma_cluster=none, manifests are written instead.")
     return answer
 
 
+def _why(module: str, answer: Mapping[str, Any]) -> str:
+    """Why there is no answer. Since ansible-core 2.19, a module that has crashed returns no message of its own."""
+    if answer.get("msg"):
+        return str(answer["msg"])
+    crash = answer.get("exception")
+    if not crash:
+        return "The API server gave no answer"
+    return f"{module} has crashed: {getattr(getattr(crash, 'event', None), 'msg', crash)}"
+
+
 def reach(fleet: Fleet, ask: Ask) -> None:
     """Raises ValueError if the API server cannot be used, or lacks an API that a strategy needs."""
-    if fleet.with_cluster:
+    if not fleet.with_cluster:
+        return
+    try:
         everything({"resource_api": fleet.resource_api}, ask)
+    except ForbiddenError as error:
+        whole = question(fleet, fleet.resource_api, fleet.resource_api, True, [])
+        raise all_missing(error, denied([], ask, whole)) from error
+
+
+def denied(steps: Sequence[Mapping[str, Any]], ask: Ask, look: Mapping[str, Any] = NOTHING) -> List[str]:
+    """The rights that these steps and this look need, and the user does not have. Raises ValueError."""
+    answer = ask(_RIGHTS, {"steps": steps, "look": dict(look)})
+    if answer.get("failed"):
+        raise ValueError(f"Nothing was changed. {_why(_RIGHTS, answer)}")
+    return list(answer.get("denied") or [])
+
+
+def all_missing(error: ForbiddenError, rights: Sequence[str]) -> ValueError:
+    """The error with all rights that are missing."""
+    return ValueError("\n".join(["Nothing was changed. Fix this first:", *rights]) if rights else str(error))
 
 
 def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:
@@ -50,7 +88,7 @@ def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:
         return {}
     answer = ask(_PUBLISHED, {"gather_subset": ["slices"]})
     if answer.get("failed") or "slices" not in answer:
-        raise ValueError(str(answer.get("msg") or "The API server gave no answer"))
+        raise ValueError(_why(_PUBLISHED, answer))
     return answer
 
 

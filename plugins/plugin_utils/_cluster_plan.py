@@ -43,7 +43,10 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     if options["ask"] != ALL:
         return _without_steps(run_of, options, ask)
     present, wait = options["state"] == "present", options["wait"] and not run_of.check
-    answer = _answer(run_of, options, ask, wait) if run_of.with_cluster else {}
+    try:
+        answer = _answer(run_of, options, ask, wait) if run_of.with_cluster else {}
+    except _cluster_look.ForbiddenError as error:
+        raise _cluster_look.all_missing(error, _rights(run_of, options, ask, wait)) from error
     is_late = bool(answer) and not wait and not run_of.check and _cluster_look.late(run_of, answer)
     # Outside check mode, the driver of a chart and its classes will exist when claims are applied.
     classes = not (registry.charts(run_of.values) and (run_of.check or is_late))
@@ -60,6 +63,13 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     else:
         state = state if answer else ClusterState()
         plan = cluster_plan.removal(run_of.hosts, state, run_of.known, options["strategies"])
+    written = steps.written(plan.steps)
+    wanted = [step for step in written if step["part"] in options["rights"]]
+    if answer and wanted and not plan.problems:
+        told = plan.warnings if run_of.check else plan.problems
+        # Claims are planned again when the drivers have published.
+        again = {"published": {"wait": True}} if "published" in answer and steps.CLAIMS in options["rights"] else {}
+        told += _cluster_look.denied(wanted, ask, again)
     published = answer.get("published") or {}
     result = {
         **_result(run_of, plan, present),
@@ -73,7 +83,7 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     document = {
         **_document(run_of, plan, result),
         "asked": ALL,
-        "steps": [step for step in steps.written(plan.steps) if not (is_late and step["part"] == steps.CLAIMS)],
+        "steps": [step for step in written if not (is_late and step["part"] == steps.CLAIMS)],
         "manifests": [{"name": each.name, "content": content(each)} for each in plan.manifests],
         "nodes": published.get("nodes") or {},
     }
@@ -81,10 +91,26 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
 
 
 def _answer(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> Dict[str, Any]:
+    return _cluster_look.everything(_question(run_of, options, wait), ask)
+
+
+def _question(run_of: Fleet, options: Mapping[str, Any], wait: bool) -> Dict[str, Any]:
     resource_api = run_of.resource_api and not options["sets"]
     with_slices = resource_api and options["state"] == "present"
-    question = _cluster_look.question(run_of, resource_api, with_slices, wait, options["unready"])
-    return _cluster_look.everything(question, ask)
+    return _cluster_look.question(run_of, resource_api, with_slices, wait, options["unready"])
+
+
+def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> List[str]:
+    """What the user lacks who may not even read what the plan depends on, planned as for a cluster that has nothing.
+
+    To remove, each set may be there.
+    """
+    present = options["state"] == "present"
+    nothing = ClusterState(parents=() if present else None, extended_resources={}, counted=())
+    make = cluster_plan.cluster_plan if present else cluster_plan.removal
+    plan = make(run_of.hosts, nothing, run_of.known, options["strategies"])
+    wanted = [step for step in plan.steps if step.part in options["rights"]]
+    return _cluster_look.denied(steps.written(wanted), ask, _question(run_of, options, wait))
 
 
 def _details(

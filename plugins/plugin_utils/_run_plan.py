@@ -16,6 +16,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.waves import RAMP
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import CLAIMS, DRIVER
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _cluster_look,
     _cluster_plan,
@@ -133,6 +134,7 @@ SPEC: Dict[str, Any] = {
     "wait": {"type": "bool", "default": False},
     "unready": _TEXTS,
     "published": {"type": "bool", "default": False},
+    "rights": {"type": "list", "elements": "str", "choices": [DRIVER, CLAIMS], "default": []},
     "hosts": _TEXTS,
     "labels": {"type": "dict", "default": {}},
     "sets": {"type": "bool", "default": False},

@@ -29,6 +29,15 @@ def test_networks_and_nodes(cluster_set: ClusterSet, run_module: Callable[..., A
     assert found["changed"] is False
 
 
+def test_a_cluster_without_nodes(start_control_plane: Callable[[str], Any], run_module: Callable[..., Any]) -> None:
+    """The list of their metadata has null for its items then."""
+    away = {"drivers": [], "devices": [], "left_out": {}, "may_hide_nics": False, "wait": []}
+    options = {"resource_api": True, "published": {"expected": {"away-1": away}}}
+    found = run_module(cluster_info, kubeconfig=str(start_control_plane("v1").kubeconfig), **options)
+    assert found["nodes"] == {}
+    assert found["published"]["nodes"]["away-1"]["exists"] is False
+
+
 def test_pods_that_hold_devices(cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any) -> None:
     free = hold(cluster_set, "ranges-1")
     found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig))

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import place
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import DRIVER, HOST_DEVICE, PLUGIN, Kubelets
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.cluster.rights import asked_by, documented, idle, users
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import published
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
@@ -106,8 +107,8 @@ class Moving:
     def state(self, node: str, to: str = "dra") -> str:
         return moves.state(node_use.read(self.info()["nodes"][node]), registry.STRATEGIES[to])
 
-    def info(self) -> Object:
-        return self._run(node_move_info, kubeconfig=self._kubeconfig, ours=OURS, drivers=["dra.net"])
+    def info(self, **options: Any) -> Object:
+        return self._run(node_move_info, kubeconfig=self._kubeconfig, ours=OURS, drivers=["dra.net"], **options)
 
     def node(self, name: str) -> Object:
         """What a move touches of a node, as the cluster has it."""
@@ -174,6 +175,20 @@ def test_a_step_can_be_repeated_and_the_way_back_is_the_same(moving: Moving, kub
         moving.step("v100-01", name, to="shared_device")
     assert (moving.state("v100-01", to="shared_device"), moving.node("v100-01")) == (moves.DONE, BEFORE)
     assert kubelets.both == []
+
+
+def test_the_documented_role_is_enough_and_all_of_it_is_asked_for(moving: Moving, cluster_set: ClusterSet) -> None:
+    moving.workload("user", "v100-01")
+    user = {"impersonate_user": "rights-migrate"}
+    roles = documented(cluster_set.namespace, "zerocopy-migrate")
+    with users(cluster_set, {"rights-migrate": roles}), asked_by(cluster_set, "rights-migrate") as asked:
+        assert "v100-01" in moving.info(**user)["nodes"]
+        for name in ("off", "on", "done"):
+            done = moving.step("v100-01", name, **user)
+            assert not done.get("failed"), done
+            assert not done.get("warnings"), done
+    assert idle(roles, asked) == []
+    assert moving.node("v100-01") == AFTER
 
 
 def test_a_budget_that_blocks_is_named_and_the_node_put_back(moving: Moving) -> None:

@@ -14,10 +14,11 @@ from kubernetes import dynamic
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import DRANET, SliceDevice
-from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe
+from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe, resource_slice_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import API, Fleet, from_template
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import Object
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import PATCH, PlayedKubelets
+from ansible_collections.zerocopy.rdma.tests.cluster.rights import asked_by, documented, idle, users
 
 RESOURCE = "rdma/rdma_v100"
 _LOOKS = 10
@@ -202,3 +203,29 @@ def test_check_mode_makes_no_pod(fleet: Fleet, probe: Callable[..., Any], cluste
     one_nic(fleet)
     assert probe([wanted(fleet)], _ansible_check_mode=True)["pods"] == []
     assert names(cluster, fleet.namespace) == []
+
+
+def test_the_documented_roles_are_enough_and_all_of_them_is_asked_for(
+    fleet: Fleet,
+    kubelets: Kubelets,
+    probe: Callable[..., Any],
+    run_module: Callable[..., Any],
+    control_plane: Any,
+    cluster: dynamic.DynamicClient,
+    cluster_set: ClusterSet,
+) -> None:
+    one_nic(fleet)
+    offer(cluster, f"{fleet.namespace}-n2", "1")
+    user = {"impersonate_user": "rights-pods"}
+    away = {"drivers": [], "devices": [], "left_out": {}, "may_hide_nics": False, "wait": []}
+    roles = documented(cluster_set.namespace, "zerocopy-pods")
+    pods = [wanted(fleet), bare(fleet, name="b", node=f"{fleet.namespace}-n2", limits={RESOURCE: 1})]
+    with users(cluster_set, {"rights-pods": roles}), asked_by(cluster_set, "rights-pods") as asked:
+        # What the pods are planned of.
+        read = {"kubeconfig": str(control_plane.kubeconfig), "expected": {"away-1": away}, **user}
+        assert not run_module(resource_slice_info, **read).get("failed")
+        found = probe(pods, **user)
+        assert [one["phase"] for one in found["pods"]] == ["Succeeded", "Succeeded"], found
+        assert found["pods"][0]["allocation"]
+    # Played pods have no log; those of test_benchmark.py do.
+    assert [atom.resource for atom in idle(roles, asked)] == ["pods/log"]

@@ -10,6 +10,7 @@ In reading order:
 
 * ``api``: one connection, and what is served there. ``cluster.py``: what the cluster has, before anything is planned.
 * ``slices``: what DRA drivers publish, awaited and compared with what facts predict.
+* ``rights.py``: which rights the steps of a plan need and the user does not have.
 * ``carry_out.py``: does the steps of a plan in their order, each by one of the files below.
 * ``applyset``: a set of objects. ``rollout``: whether its members work, or are gone.
 * ``nodes.py``: labels. ``counters.py``, ``extended_resources.py``: extended resources in the status of nodes.

@@ -224,6 +224,10 @@ class Modules:
         self.called.append({"name": name, **module_args})
         return dict(self.answer)
 
+    @property
+    def looks(self) -> int:
+        return sum(asked["name"] == "zerocopy.rdma.cluster_info" for asked in self.called)
+
 
 def acted(action: Any, modules: Modules, variables: dict[str, Any], **arguments: Any) -> dict[str, Any]:
     if action is plan_action:
@@ -253,6 +257,65 @@ ANSWER: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        # As ansible-core from 2.19 on has a crash, and as text.
+        ({"failed": True, "exception": SimpleNamespace(event=SimpleNamespace(msg="no iterable"))}, "no iterable"),
+        ({"failed": True, "exception": "Traceback: no iterable"}, "Traceback: no iterable"),
+    ],
+)
+def test_a_crash_is_not_told_as_no_answer(answer: dict[str, Any], why: str) -> None:
+    found = acted(plan_action, Modules(answer), task_vars(n1={}))
+    assert found["msg"].startswith(f"Nothing was changed. zerocopy.rdma.cluster_info has crashed: {why}. ")
+
+
+class Refusing(Modules):
+    """Of a user who lacks a right, and may not even look where ``status`` is 403."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__({**ANSWER, **({"failed": True, "msg": "no", "status": status} if status else {})})
+
+    def __call__(self, name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+        answer = super().__call__(name, module_args, task_vars)
+        return {"denied": ["no right to x"]} if name.endswith("cluster_rights") else answer
+
+
+def test_rights_are_asked_for_what_is_planned(facts_of: Facts) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+
+    def asked(check: bool = False, **options: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        modules = Refusing(0)
+        found = acted(plan_action, modules, task_vars(check, n1=own), **options)
+        return found, [step for each in modules.called for step in each.get("steps", [])]
+
+    # Nobody is going to change anything, or only claims, of which there are none.
+    for parts in ([], ["claims"]):
+        found, wanted = asked(rights=parts)
+        assert (found["problems"], wanted) == ([], [])
+    found, wanted = asked(rights=["driver", "claims"])
+    assert found["problems"] == ["no right to x"]
+    assert {step["kind"] for step in wanted} >= {"labels", "objects"}
+    assert all("(shared_device)" in step["title"] for step in wanted)
+    # What does not differ needs no right.
+    found, _wanted = asked(check=True, rights=["driver"])
+    assert (found["problems"], found["warnings_shown"][-1:]) == ([], ["no right to x"])
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_who_may_not_look_is_told_all_rights_at_once(facts_of: Facts, state: str) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+    modules = Refusing(403)
+    found = acted(plan_action, modules, task_vars(n1=own), state=state, rights=["driver"])
+    assert (found["failed"], found["msg"]) == (True, "Nothing was changed. Fix this first:\nno right to x")
+    assert modules.called[1]["look"]["sets"]
+    titles = [step["title"] for step in modules.called[1]["steps"]]
+    assert ("Apply the objects (shared_device)" in titles) == (state == "present")
+    assert ("Remove the objects (shared_device)" in titles) == (state == "absent")
+    reached = acted(plan_action, Refusing(403), task_vars(n1=own), parts=["api"])
+    assert reached["msg"] == found["msg"]
+
+
 @pytest.mark.parametrize("state", ["present", "absent"])
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "No route to host."}, {"msg": "No route to host"}])
 def test_nothing_is_planned_without_a_usable_api_server(state: str, answer: dict[str, Any]) -> None:
@@ -266,10 +329,13 @@ def test_nothing_is_planned_without_a_usable_api_server(state: str, answer: dict
 def test_a_plan_and_what_becomes_of_it(facts_of: Facts) -> None:
     own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
     modules = Modules(ANSWER)
-    plan = acted(plan_action, modules, task_vars(n1=own, n2=own), kubeconfig="/etc/admin.conf")
+    parts = ["driver"]
+    plan = acted(plan_action, modules, task_vars(n1=own, n2=own), kubeconfig="/etc/admin.conf", rights=parts)
     assert (plan["problems"], plan["late"], plan["cluster"]) == ([], False, True)
-    (asked,) = modules.called
-    assert (asked["name"], asked["kubeconfig"]) == ("zerocopy.rdma.cluster_info", "/etc/admin.conf")
+    assert [(asked["name"], asked["kubeconfig"]) for asked in modules.called] == [
+        ("zerocopy.rdma.cluster_info", "/etc/admin.conf"),
+        ("zerocopy.rdma.cluster_rights", "/etc/admin.conf"),
+    ]
     done = Modules({"changed": True, "late": True, "missing": ["n2"], "unready": {}, "broken": {}, "steps": []})
     found = acted(apply_action, done, task_vars(n1=own), plan=plan["directory"], parts=["claims"])
     assert done.called[0]["steps"] == []
@@ -357,18 +423,18 @@ def test_a_plan_made_before_the_nodes_is_used_where_none_was_changed(
         return acted(plan_action, modules, task_vars(check, n1={**own, **compared}), plan=before["directory"])
 
     assert after(images=False, links=True)["directory"] != before["directory"]
-    assert len(modules.called) == 2
+    assert modules.looks == 2
     # What was compared since then counts.
     assert after(images=False, links=False) == {**before, "images": ["n1"]}
-    assert len(modules.called) == 2
+    assert modules.looks == 2
     # It was used, so that the cluster is another one now.
     assert after(images=False)["directory"] != before["directory"]
-    assert len(modules.called) == 3
+    assert modules.looks == 3
     # In check mode, no node was changed. What a plan without an answer has are no steps.
     before = acted(plan_action, modules, task_vars(True, n1=own))
     assert after(check=True, links=True)["directory"] == before["directory"]
     before = acted(plan_action, modules, task_vars(n1=own), ask="nothing")
-    assert len(modules.called) == 4
+    assert modules.looks == 4
     assert after(links=False)["directory"] != before["directory"]
 
 

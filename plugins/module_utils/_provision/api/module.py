@@ -24,7 +24,7 @@ except ImportError:
     HAS_KUBERNETES_CORE = False
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.connection import connect
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 
 
@@ -47,7 +47,9 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
     try:
         result = call(module, _connected(module))
     except ClusterError as error:
-        module.fail_json(msg=str(error), invocation=invocation)
+        # Of the API server's answer, if it was one that has led to the error.
+        status = next((each.status for each in (error, error.__cause__) if isinstance(each, ApiError)), None)
+        module.fail_json(msg=str(error), status=status, invocation=invocation)
     for warning in result.pop("warnings", []):
         module.warn(warning)
     module.exit_json(**result, invocation=invocation)

@@ -309,6 +309,9 @@ def _object(data: bytes) -> Object:
         body = None
     if not isinstance(body, dict):
         raise _NoObjectError(f"the answer is not a JSON object (cut off, or not from an API server): {data[:100]!r}")
+    # What Go makes of a list without items, such as that of the nodes' metadata in a cluster without nodes.
+    if body.get("items", ()) is None:
+        body["items"] = []
     return body
 
 

@@ -120,7 +120,7 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
     api = Api(documents)
     objects = request.objects if request.present else []
     wanted = intake(objects, parent, api, lambda: client.get("/version"))
-    members = _members(client, api, parent, stated, wanted)
+    members = members_of(client, api, parent, stated, wanted)
     steps = [_step(item, members, FIELD_MANAGER) for item in wanted]
     keys = {item.key for item in wanted}
     namespaces = {key.name for key in keys if key.group_kind == ("", "Namespace")}
@@ -141,7 +141,7 @@ def plan(client: Client, request: ApplysetRequest, live_parent: LiveParent) -> T
     return ApplysetPlan(live_parent, stated, steps, leftovers, ending), api
 
 
-def _members(
+def members_of(
     client: Client, api: Api, parent: Parent, stated: Optional[Scope], wanted: List[Wanted]
 ) -> Dict[ObjectKey, SetMember]:
     """All members of the set: a list call for each kind and namespace."""
@@ -157,14 +157,14 @@ def _members(
             resources[item.key.group_kind] = item.resource
     query = {"labelSelector": f"{PART_OF}={parent.id}"}
     found_members: Dict[ObjectKey, SetMember] = {}
-    for resource, items in _lists(client, _places(resources.values(), scope.namespaces), query):
+    for resource, items in _lists(client, places_of(resources.values(), scope.namespaces), query):
         for live in items:
             key = key_of(live, resource.group_kind)
             found_members[key] = SetMember(key, resource, live)
     return found_members
 
 
-def _places(resources: Iterable[Resource], namespaces: Iterable[str]) -> List[Tuple[Resource, str]]:
+def places_of(resources: Iterable[Resource], namespaces: Iterable[str]) -> List[Tuple[Resource, str]]:
     return [
         (resource, namespace)
         for resource in resources
@@ -216,7 +216,7 @@ def _refuse_foreign(client: Client, request: ApplysetRequest, api: Api, parent: 
     keys = {item.key for item in new if item.key.group_kind in resources}
     places = [
         (resource, namespace)
-        for resource, namespace in _places(resources.values(), {key.namespace for key in keys} - {""})
+        for resource, namespace in places_of(resources.values(), {key.namespace for key in keys} - {""})
         if any(key.group_kind == resource.group_kind and key.namespace == namespace for key in keys)
     ]
     in_sets, managed = [], []

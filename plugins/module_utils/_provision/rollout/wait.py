@@ -126,6 +126,11 @@ _JUDGES = {
 }
 
 
+def judged(kind: GroupKind) -> bool:
+    """Whether objects of this kind are known to be ready only after some time."""
+    return kind in _JUDGES
+
+
 def until(
     client: Client,
     objects: Sequence[Tuple[ObjectKey, Resource]],

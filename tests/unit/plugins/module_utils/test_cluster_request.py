@@ -154,6 +154,11 @@ def test_absent_is_none_to_find_and_done_to_delete(server: Server, client: Clien
     assert [seen[0] for seen in server.seen] == ["GET", "DELETE", "DELETE"]
 
 
+def test_a_list_without_items_is_empty(server: Server, client: Client) -> None:
+    server.replies = [(200, {}, {"kind": "PartialObjectMetadataList", "items": None}), (200, {}, {"kind": "Node"})]
+    assert [client.get("/x").get("items") for _time in range(2)] == [[], None]
+
+
 def test_a_list_that_this_user_may_not_read_is_none(server: Server, client: Client) -> None:
     server.replies = [(200, {}, {"items": [{"n": 1}]}), (200, {}, {"items": None}), status(403), status(404)]
     assert [client.items_if_allowed("/x") for _time in range(3)] == [[{"n": 1}], [], None]

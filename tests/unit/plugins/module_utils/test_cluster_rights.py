@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Which rights are asked for; on a real API server, with its authorizer, they are in tests/cluster/test_rights.py."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, List
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import LabelsStep, ObjectsStep
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import rights
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
+
+RBAC = "rbac.authorization.k8s.io"
+ROLE = {
+    "apiVersion": f"{RBAC}/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "dranet"},
+    "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+}
+STEPS = [
+    LabelsStep("Label", "driver", {"n1": {"a": "b"}}),
+    ObjectsStep("Apply", "driver", "set", "kube-system", [ROLE]),
+    ObjectsStep("Remove", "driver", "old", "kube-system"),
+]
+
+
+def told(server: Server, client: Client, allowed: Callable[[Dict[str, Any]], bool], **more: Any) -> List[str]:
+    resource = {"resource": "clusterroles", "responseKind": {"kind": "ClusterRole"}, "scope": "Cluster"}
+    group = {"metadata": {"name": RBAC}, "versions": [{"version": "v1", "resources": [resource]}]}
+    for path, groups in {"/api": [], "/apis": [group]}.items():
+        server.paths[path] = (200, {}, {"kind": "APIGroupDiscoveryList", "items": groups})
+
+    def decide(method: str, _path: str, body: bytes) -> Reply:
+        if method == "GET":
+            return status(403)
+        return 201, {}, {"status": {"allowed": allowed(json.loads(body)["spec"]["resourceAttributes"])}}
+
+    server.decide = decide
+    return rights.missing(client, more.pop("steps", STEPS), **more)
+
+
+def test_all_that_is_missing_is_told(server: Server, client: Client) -> None:
+    assert told(server, client, lambda _right: False) == [
+        "this user has no right to list and patch nodes",
+        "this user has no right to get and patch secrets set in namespace kube-system",
+        "this user has no right to create secrets in namespace kube-system",
+        f"this user has no right to create and list clusterroles.{RBAC}",
+        f"this user has no right to patch and escalate clusterroles.{RBAC} dranet",
+        "this user has no right to get secrets old in namespace kube-system",
+    ]
+
+
+def test_an_administrator_costs_one_question(server: Server, client: Client) -> None:
+    assert told(server, client, lambda _right: True) == []
+    assert len(server.seen) == 1
+
+
+def test_a_right_for_all_objects_of_a_kind_is_one_for_each(server: Server, client: Client) -> None:
+    assert told(server, client, lambda right: right["verb"] != "*" and "name" not in right) == []
+
+
+def test_a_look_is_asked_for_as_well(server: Server, client: Client) -> None:
+    look = {"sets": [{"name": "set", "namespace": "kube-system"}], "published": {"wait": True}}
+    assert told(server, client, lambda right: right["resource"] == "nodes", steps=[], look=look) == [
+        "this user has no right to list daemonsets.apps",
+        "this user has no right to get secrets set in namespace kube-system",
+        "this user has no right to list and watch resourceslices.resource.k8s.io",
+        "this user has no right to list deviceclasses.resource.k8s.io",
+    ]
+
+
+def test_what_is_no_longer_planned_has_to_be_deleted(server: Server, client: Client) -> None:
+    parent = Parent("old", "kube-system")
+    server.paths[parent.path] = (200, {}, parent.object(parent.scope([GroupKind(RBAC, "ClusterRole")])))
+    server.paths[f"/apis/{RBAC}/v1/clusterroles"] = (200, {}, {"items": [{"metadata": {"name": "gone"}}]})
+    role = "clusterroles.rbac.authorization.k8s.io"
+    last = told(server, client, lambda right: right["verb"] not in ("*", "delete"))
+    assert last == [
+        "this user has no right to delete secrets old in namespace kube-system",
+        f"this user has no right to delete {role} gone",
+    ]
+    # Nobody knows the names of what cannot be listed.
+    server.paths[f"/apis/{RBAC}/v1/clusterroles"] = status(403)
+    last = told(server, client, lambda right: right["verb"] not in ("*", "list", "delete"))
+    assert f"this user has no right to list and delete {role}" in last
+
+
+def test_what_somebody_has_may_be_given(server: Server, client: Client) -> None:
+    assert told(server, client, lambda right: right["verb"] not in ("*", "escalate")) == []
+    few = told(server, client, lambda right: right["verb"] not in ("*", "escalate") and right["resource"] != "pods")
+    assert few == [f"this user has no right to escalate clusterroles.{RBAC} dranet"]
+
+
+def test_who_may_not_ask_is_told_by_what_fails(server: Server, client: Client) -> None:
+    server.paths["/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"] = status(403)
+    assert told(server, client, lambda _right: False) == []
