@@ -217,10 +217,11 @@ expected:
   returned: O(published=true)
   type: dict
 unprepared:
-  description: Why drivers would not work on nodes as they are now. Empty in check mode.
+  description:
+    - For each host on whose node the driver would not work as the node is now, why. Its labels are left as they are,
+      unless O(parts) has V(node) as well. Empty in check mode.
   returned: O(parts) has V(cluster)
-  type: list
-  elements: str
+  type: dict
 warnings_shown:
   description: Problems that do not prevent applying the plan.
   returned: O(parts) has V(cluster)

@@ -52,7 +52,11 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         state = replace(state, labels=options["labels"])
     if present:
         restarted = _fleet.restarted(run_of.context["hostvars"], run_of.hosts) if not wait else []
-        plan = cluster_plan.cluster_plan(run_of.hosts, state, run_of.known, options["strategies"], restarted)
+        # Together with the nodes' part, it is made before they are prepared.
+        prepared = not run_of.check and "node" not in options["parts"]
+        plan = cluster_plan.cluster_plan(
+            run_of.hosts, state, run_of.known, options["strategies"], restarted, prepared=prepared
+        )
         # What is in the way of other strategies is nothing to who wants some objects.
         if answer and not options["sets"]:
             other = _other_fleet(run_of, answer["others"])
@@ -125,7 +129,7 @@ def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:
     return {
         "problems": plan.problems,
         "warnings_shown": plan.warnings,
-        "unprepared": [] if run_of.check else plan.unprepared,
+        "unprepared": {} if run_of.check else plan.unprepared,
         "unmet": plan.unmet,
         "cluster": run_of.with_cluster,
         "checks": _fleet.node_checks(run_of) if present else {},
@@ -160,7 +164,9 @@ def still_right(run_of: Fleet, directory: str) -> Optional[Dict[str, Any]]:
     """The result of an earlier plan of this run, if that was of the same nodes as they are now, for one use."""
     if _fleet.has_changed(run_of):
         return None
-    found = _plan_files.taken(directory, lambda document: document["asked"] == ALL)
+    found = _plan_files.taken(
+        directory, lambda document: document["asked"] == ALL and not document["result"]["unprepared"]
+    )
     # Since then, nodes were compared.
     return None if found is None else {**found["result"], "images": _fleet.with_images(run_of)}
 
@@ -216,6 +222,8 @@ def unserved(fleet_hosts: Sequence[str], plan: Mapping[str, Any], result: Mappin
     with_claims = not result.get("late")
     nodes = plan["nodes"] if with_claims else {}
     unready = {host: list(lines) for host, lines in (result.get("unready") or {}).items()}
+    for host, why in plan["result"]["unprepared"].items():
+        unready.setdefault(host, []).insert(0, why)
     for host, node in nodes.items():
         if node.get("without_gpus"):
             unready.setdefault(host, []).append(f"no pod can claim its GPUs: {node['without_gpus']}")

@@ -40,6 +40,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     Strategy,
     StrategyPlan,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 _POLICY = "NicClusterPolicy.mellanox.com"
 _NO_PRUNING = (
@@ -63,9 +64,9 @@ class ClusterPlan:
     """What is done in the cluster, and what is wrong.
 
     ``text`` says what pods can claim. ``unmet`` is by host why what its drivers publish does not meet claims that its
-    facts allow. ``unprepared`` is why drivers would not work on nodes as they are now. ``sets`` are all sets of
-    objects, ``requests`` by group how its pods can ask for RDMA, ``status`` by node what it shows when all works, and
-    ``unknown`` hosts that may need further objects.
+    facts allow. ``unprepared`` is by host why its driver would not work on the node as it is now. ``sets`` are all sets
+    of objects, ``requests`` by group how its pods can ask for RDMA, ``status`` by node what it shows when all works,
+    and ``unknown`` hosts that may need further objects.
     Where there are problems, nothing is to be done.
     """
 
@@ -75,7 +76,7 @@ class ClusterPlan:
     unmet: Dict[str, List[str]] = field(default_factory=dict)
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
-    unprepared: List[str] = field(default_factory=list)
+    unprepared: Dict[str, str] = field(default_factory=dict)
     sets: List[ObjectSet] = field(default_factory=list)
     requests: Dict[str, List[PodRequest]] = field(default_factory=dict)
     status: Dict[str, NodeStatus] = field(default_factory=dict)
@@ -106,10 +107,12 @@ def cluster_plan(
     only: Collection[str] = (),
     restarted: Sequence[str] = (),
     tolerant: bool = True,
+    prepared: bool = False,
 ) -> ClusterPlan:
     """The plan for a fleet, of ``only`` these strategies, or of all.
 
-    Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems.
+    Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems. With
+    ``prepared``, no later step prepares nodes, so those that are not prepared stay as they are.
 
     ``restarted`` are nodes whose drivers have to start anew, because their kernel was changed in this run. Raises
     ValueError for a slice that is none.
@@ -119,9 +122,14 @@ def cluster_plan(
     wanted = [strategy for name, strategy in registry.STRATEGIES.items() if not only or name in only]
     for strategy in wanted:
         found = registry.deployment_of(strategy.name, hosts, cluster, known)
+        if prepared and found.unprepared:
+            found = found.without(found.unprepared)
+            result.warnings.append(
+                f"{fold(found.unprepared)}: not prepared, so the driver is neither deployed nor removed"
+            )
         result.problems += found.problems
         result.warnings += found.warnings
-        result.unprepared += found.unprepared
+        result.unprepared.update(found.unprepared)
         result.sets += found.sets
         result.requests.update(found.requests)
         result.status.update(found.status)

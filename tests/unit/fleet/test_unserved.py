@@ -22,7 +22,9 @@ MISSING = no_node("n1")
 
 def unserved(given: dict[str, Any], result: dict[str, Any], *hosts: str) -> dict[str, list[str]]:
     """``given`` is of the plan, ``result`` of its steps."""
-    return _cluster_plan.unserved(hosts or ["n1"], {"nodes": {}, "unmet": {}, **given}, result)
+    return _cluster_plan.unserved(
+        hosts or ["n1"], {"result": {"unprepared": {}}, "nodes": {}, "unmet": {}, **given}, result
+    )
 
 
 def published(unmet: dict[str, list[str]] | None = None, **own: Any) -> dict[str, Any]:
@@ -40,6 +42,11 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     (published({"n1": ["n1: x"]}, exists=False), {}, [MISSING]),
     ({}, {"unready": {"n1": ["DaemonSet a/b: not ready"], "n2": ["c"]}}, ["n1: DaemonSet a/b: not ready"]),
     ({}, {"broken": {"n1": "n1: annotation x", "n2": "n2: y"}}, ["n1: annotation x"]),
+    (
+        {"result": {"unprepared": {"n1": "NRI is off", "n2": "x"}}},
+        {"unready": {"n1": ["y"]}},
+        ["n1: NRI is off", "n1: y"],
+    ),
     (published(silent="it has no pod there"), {}, ["n1: no pod can claim its NICs: it has no pod there"]),
     (published(without_gpus="it does not run there"), {}, ["n1: no pod can claim its GPUs: it does not run there"]),
     (
