@@ -53,6 +53,13 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  tolerant:
+    description:
+      - Whether nodes are only to be looked at. What the facts of a host do not allow is then a warning, and the host
+        is compared without its links if these cannot be planned. Without it, such a host has no plan. This is for
+        O(parts=node).
+    type: bool
+    default: false
   role:
     description:
       - Name of a role. Problems of variables of other roles are then returned as RV(postponed). This is for

@@ -82,12 +82,21 @@ def _refused(host: HostPlan, lines: Sequence[str]) -> HostPlan:
     return replace(host, node=NodeOptions(), problem="\n".join(lines))
 
 
+def _compared(host: HostPlan) -> HostPlan:
+    """A host that is only looked at, as far as it can be planned."""
+    if not host.problem or host.node == NodeOptions():
+        return host
+    return replace(host, problem="", warnings=[*host.warnings, host.problem.removeprefix(f"{host.host}: ")])
+
+
 def _node(making: Making) -> None:
     own: Dict[str, List[str]] = {}
-    if making.options["state"] == _PRESENT:
+    if making.options["state"] == _PRESENT and not making.options["tolerant"]:
         shared, own = _preflight.refusals(*making.inventory)
         making.problems += shared
     planned = _node_plan.of_run(making.run, making.options["state"])
+    if making.options["tolerant"]:
+        planned = [_compared(host) for host in planned]
     hosts = {host.host: _refused(host, own[host.host]) if host.host in own else host for host in planned}
     making.plan.hosts = hosts
     making.result["unplanned"] = {name: host.problem for name, host in hosts.items() if host.problem}
@@ -122,6 +131,7 @@ PARTS: Dict[str, Callable[[Making], None]] = {
 SPEC: Dict[str, Any] = {
     "parts": {"type": "list", "elements": "str", "choices": list(PARTS), "required": True},
     "state": {"type": "str", "choices": [_PRESENT, _ABSENT], "default": _PRESENT},
+    "tolerant": {"type": "bool", "default": False},
     "role": {"type": "str", "default": ""},
     "ask": {
         "type": "str",
