@@ -41,7 +41,7 @@ def everything(question: Mapping[str, Any], ask: Ask) -> Dict[str, Any]:
 def reach(fleet: Fleet, ask: Ask) -> None:
     """Raises ValueError if the API server cannot be used, or lacks an API that a strategy needs."""
     if fleet.with_cluster:
-        everything({"resource_api": fleet.resource_api}, ask)
+        everything({"resource_api": fleet.resource_api, "api_only": True}, ask)
 
 
 def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:

@@ -29,6 +29,16 @@ def test_networks_and_nodes(cluster_set: ClusterSet, run_module: Callable[..., A
     assert found["changed"] is False
 
 
+def test_apis_alone_take_two_requests(
+    cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any
+) -> None:
+    with cluster_set.requests() as requests:
+        asked = {"kubeconfig": str(control_plane.kubeconfig), "resource_api": True, "api_only": True}
+        found = run_module(cluster_info, **asked)
+    assert (found["api_version"], "nodes" in found) == ("resource.k8s.io/v1", False)
+    assert [path.partition("?")[0] for _verb, path in requests] == ["/version", "/apis"]
+
+
 def test_pods_that_hold_devices(cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any) -> None:
     free = hold(cluster_set, "ranges-1")
     found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig))

@@ -253,6 +253,13 @@ ANSWER: dict[str, Any] = {
 }
 
 
+def test_site_asks_at_first_only_whether_the_api_server_will_do() -> None:
+    for own, needed in (({}, True), ({"rdma_strategy": "inject"}, False)):
+        modules = Modules(ANSWER)
+        assert acted(plan_action, modules, task_vars(n1=own), parts=["api"])["problems"] == []
+        assert modules.called == [{"name": "zerocopy.rdma.cluster_info", "resource_api": needed, "api_only": True}]
+
+
 @pytest.mark.parametrize("state", ["present", "absent"])
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "No route to host."}, {"msg": "No route to host"}])
 def test_nothing_is_planned_without_a_usable_api_server(state: str, answer: dict[str, Any]) -> None:
