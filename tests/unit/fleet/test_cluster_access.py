@@ -257,6 +257,12 @@ def test_in_a_pod_nothing_reaches_its_own_cluster(
     assert shown == [f"Cluster: {server.url} with user lab (context lab) of kubeconfig {config}"]
 
 
+def test_the_audit_has_the_named_cluster_where_provision_has_none(pod: Any, server: Server, tmp_path: Path) -> None:
+    named = {"rdma_cluster": "none", "rdma_kubeconfig": kubeconfig(tmp_path / "a", server=server.url)}
+    _told, reached = pod("audit.yml", "-i", "n1,", "-e", json.dumps(named))
+    assert (reached, set(server.seen)) == (0, {"Bearer of-lab"})
+
+
 def test_a_module_alone_keeps_the_order(
     run_module: Run, tmp_path: Path, server: Server, environ: Dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
