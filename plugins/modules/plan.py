@@ -229,6 +229,11 @@ unprepared:
       unless O(parts) has V(node) as well. Empty in check mode.
   returned: O(parts) has V(cluster)
   type: dict
+left_out:
+  description: Hosts that have failed in this run. Their nodes are left as they are in the cluster.
+  returned: O(parts) has V(cluster)
+  type: list
+  elements: str
 warnings_shown:
   description: Problems that do not prevent applying the plan.
   returned: O(parts) has V(cluster)

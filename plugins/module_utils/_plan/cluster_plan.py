@@ -108,11 +108,13 @@ def cluster_plan(
     restarted: Sequence[str] = (),
     tolerant: bool = True,
     prepared: bool = False,
+    failed: Sequence[str] = (),
 ) -> ClusterPlan:
     """The plan for a fleet, of ``only`` these strategies, or of all.
 
-    Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems. With
-    ``prepared``, no later step prepares nodes, so those that are not prepared stay as they are.
+    Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems. Nodes
+    that have ``failed`` in this run stay as they are, and with ``prepared``, where no later step prepares nodes, so do
+    those that are not prepared.
 
     ``restarted`` are nodes whose drivers have to start anew, because their kernel was changed in this run. Raises
     ValueError for a slice that is none.
@@ -120,13 +122,13 @@ def cluster_plan(
     result = ClusterPlan()
     values = _values(hosts, known)
     wanted = [strategy for name, strategy in registry.STRATEGIES.items() if not only or name in only]
+    left: Dict[str, None] = {}
     for strategy in wanted:
         found = registry.deployment_of(strategy.name, hosts, cluster, known)
-        if prepared and found.unprepared:
-            found = found.without(found.unprepared)
-            result.warnings.append(
-                f"{fold(found.unprepared)}: not prepared, so the driver is neither deployed nor removed"
-            )
+        own = [*failed, *(found.unprepared if prepared else ())]
+        found.unknown += _staying(failed, found, cluster)
+        found = found.without(own)
+        left.update(dict.fromkeys(own))
         result.problems += found.problems
         result.warnings += found.warnings
         result.unprepared.update(found.unprepared)
@@ -136,7 +138,10 @@ def cluster_plan(
         result.unknown += found.unknown
         result.steps += _deployment(strategy, found, cluster, values, restarted)
         result.manifests += _manifests(strategy, found)
-    leaving = in_use.leaving(hosts, use_of(cluster), known)
+    if left:
+        result.warnings.append(f"{fold(left)}: left as it is in the cluster, because it failed or is not prepared")
+    losing = in_use.leaving(hosts, use_of(cluster), known)
+    leaving = {node: names for node, names in losing.items() if node not in left}
     if leaving:
         result.steps.insert(0, HeldCheck("Check that no pod holds devices that its node would lose", DRIVER, leaving))
     for strategy in wanted:
@@ -146,6 +151,15 @@ def cluster_plan(
     if result.problems:
         result.steps, result.manifests, result.sets, result.requests = [], [], [], {}
     return result
+
+
+def _staying(failed: Sequence[str], found: StrategyPlan, cluster: ClusterState) -> List[str]:
+    """Those of the hosts that would lose a label of this strategy, and still need its objects with it."""
+    return [
+        host
+        for host in failed
+        if any(to is None and name in cluster.labels.get(host, {}) for name, to in found.labels.get(host, {}).items())
+    ]
 
 
 def _values(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, Any]:

@@ -94,7 +94,7 @@ def test_the_others_are_provisioned(fleet: Path) -> None:
     assert failed == {"good-01": "failed=0", "good-02": "failed=0", "broken-03": "failed=1"}, run.stdout
     labels = yaml.safe_load_all((fleet / "manifests/node-labels.yml").read_text())
     assert [node["metadata"]["name"] for node in labels] == ["good-01", "good-02"]
-    assert "broken-03: not prepared, so the driver is neither deployed nor removed" in run.stdout
+    assert "broken-03: left as it is in the cluster" in run.stdout
 
 
 def test_a_failure_while_changing_stops_the_waves_after_it(fleet: Path) -> None:

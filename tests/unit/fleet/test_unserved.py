@@ -104,6 +104,17 @@ def tasks_of(path: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_host_that_fails_its_check_fails_alone_and_is_left_out() -> None:
+    """Neither the play nor the role stops for all, and what is applied is planned without it."""
+    plays = tasks_of("playbooks/provision_cluster.yml")
+    (check,) = [play for play in plays if play["name"] == "Check the nodes"]
+    own = tasks_of("roles/rdma_host_device/tasks/node_check.yml")
+    assert not any(each.get("any_errors_fatal") for each in (check, *own))
+    again, *_others = tasks_of("roles/rdma_provision/tasks/apply.yml")
+    assert again["ansible.builtin.include_tasks"]["file"] == "plan.yml"
+    assert again["when"].startswith("ansible_play_hosts_all | difference(ansible_play_hosts)")
+
+
 def test_a_role_on_its_own_fails_hosts_as_the_playbook_does() -> None:
     """At its end, when all other hosts have been served."""
     (play,) = tasks_of("playbooks/provision_result.yml")

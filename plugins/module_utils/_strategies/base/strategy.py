@@ -185,10 +185,12 @@ class StrategyPlan:
     unprepared: Dict[str, str] = field(default_factory=dict)
 
     def without(self, hosts: Collection[str]) -> StrategyPlan:
-        """The same with the labels of these hosts as they are."""
+        """The same with the nodes of these hosts as they are."""
         return replace(
             self,
             labels={host: own for host, own in self.labels.items() if host not in hosts},
+            counters={host: own for host, own in self.counters.items() if host not in hosts},
+            leftovers={host: own for host, own in self.leftovers.items() if host not in hosts},
             nodes=[node for node in self.nodes if node["metadata"]["name"] not in hosts],
             joining=[host for host in self.joining if host not in hosts],
             leaving={host: own for host, own in self.leaving.items() if host not in hosts},
