@@ -75,4 +75,7 @@ def test_artifacts_go_where_the_user_says(root_of: Callable[[str], Path], tmp_pa
     assert kept == {"facts", "fleet.json", "drift.json", "manifests"}, run.stdout + run.stderr
     statistics = run.stdout.partition("CUSTOM STATS")[2]
     assert "zerocopy_rdma" in statistics
+    # Not shown as results.
+    assert "ansible_stats" not in run.stdout
+    assert run.stdout.count("1 of 1 node differs from the plan.") == 1
     assert str(tmp_path / "kept/drift.json") in statistics
