@@ -32,6 +32,7 @@ options:
   parts:
     description:
       - Parts of the plan.
+      - V(tags) is only what is wrong with the C(--tags) of the playbooks of this collection that are run.
       - V(variables) is only what is wrong with the variables of the hosts of the play, by themselves and beside those
         of the whole inventory. It needs no facts.
       - V(strategies) is only RV(strategies), which takes variables alone.
@@ -43,7 +44,7 @@ options:
         (C(rdma_strategy)), also those that no group has any more.
     type: list
     elements: str
-    choices: [variables, strategies, api, node, waves, cluster]
+    choices: [tags, variables, strategies, api, node, waves, cluster]
     required: true
   state:
     description:

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _node_plan,
     _plan_files,
     _preflight,
+    _tags,
     _waves,
 )
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
@@ -62,6 +63,10 @@ def _variables(making: Making) -> None:
     own = _preflight.problems(*making.inventory, prefix=f"{role}_") if role else found
     making.problems += own
     making.result["postponed"] = [problem for problem in found if problem not in own]
+
+
+def _tags_of(making: Making) -> None:
+    making.problems += _tags.problems(making.run.task)
 
 
 def _strategies(making: Making) -> None:
@@ -120,6 +125,7 @@ def _cluster(making: Making) -> None:
 
 # Each adds its part.
 PARTS: Dict[str, Callable[[Making], None]] = {
+    "tags": _tags_of,
     "variables": _variables,
     "strategies": _strategies,
     "api": _api,
