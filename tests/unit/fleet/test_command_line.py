@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ansible import context
 
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _tags
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
@@ -61,11 +62,11 @@ def test_a_tag_that_no_task_has_is_refused(playbook: str, tag: str, said: str, t
 def test_tags_of_what_is_run(
     monkeypatch: pytest.MonkeyPatch, playbooks: list[str], tags: list[str], wrong: list[str]
 ) -> None:
-    monkeypatch.setattr(_tags.command_line, "CLIARGS", {"args": playbooks})
-    context = {"ansible_run_tags": tags, "playbook_dir": str(PLAYBOOKS)}
-    assert [text.split("tag ")[1].split(";")[0] for text in _tags.problems(context)] == wrong
+    monkeypatch.setattr(context, "CLIARGS", {"args": playbooks})
+    known = {"ansible_run_tags": tags, "playbook_dir": str(PLAYBOOKS)}
+    assert [text.split("tag ")[1].split(";")[0] for text in _tags.problems(known)] == wrong
     # Of a user who imports one of them.
-    assert _tags.problems({**context, "playbook_dir": "/srv"}) == []
+    assert _tags.problems({**known, "playbook_dir": "/srv"}) == []
 
 
 @pytest.mark.parametrize("playbook", ["site", "teardown"])

@@ -69,7 +69,8 @@ def test_artifacts_go_where_the_user_says(root_of: Callable[[str], Path], tmp_pa
     pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     pod["spec"] = {"containers": [{"name": "c", "image": "i", **limits}]}
     (tmp_path / "pod.yml").write_text(yaml.safe_dump(pod))
-    files = {"rdma_discover_json": "fleet.json", "rdma_drift_json": "drift.json", "rdma_discover_facts_dir": "facts"}
+    files: dict[str, Any] = {"rdma_discover_json": "fleet.json", "rdma_discover_facts_dir": "facts"}
+    files |= {"rdma_drift_json": "drift.json"}
     files |= {"rdma_migrate_manifests": [str(tmp_path / "pod.yml")], "rdma_migrate_directory": "rewritten"}
     # The last one fails, because the node differs.
     playbooks = [str(PLAYBOOKS / f"{name}.yml") for name in ("facts", "provision", "workloads", "migrate", "drift")]
