@@ -43,7 +43,7 @@ def problems(context: Mapping[str, Any]) -> List[str]:
         return []
     # Paths, or names such as zerocopy.rdma.site.
     files = [os.path.basename(argument) for argument in command_line.CLIARGS.get("args") or ()]
-    names = [re.sub(r"\.ya?ml$", "", file).rpartition(".")[2] for file in files]
+    names = [re.sub(r"\.ya?ml\Z", "", file).rpartition(".")[2] for file in files]
     known = [tag for name in names for tag in TAGS.get(name, ())]
     if not known:
         names, known = ["zerocopy.rdma"], [tag for tags in TAGS.values() for tag in tags]
