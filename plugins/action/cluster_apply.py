@@ -33,6 +33,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         parts = list(arguments.pop("parts", None) or ["driver", "claims"])
         if not plan["cluster"]:
             found = _manifest_files.written(plan, bool(self._task.check_mode))
+            found["unserved"] = _cluster_plan.unserved(plan["hosts"], plan, found)
             return {**result, **found, "diff": _object_diffs.shown(found["diff"], Display().verbosity, manifests=True)}
         steps = [step for step in plan["steps"] if step["part"] in parts]
         arguments["steps"] = steps

@@ -21,13 +21,17 @@ class ActionModule(ControllerAction):
     def answer(self, context: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
         given = options["text"]
         text = given if isinstance(given, str) else "\n".join(map(str, given))
-        if self._of_callback("display_ok_hosts", True) is False:
+        shows = self._of_callback("display_ok_hosts", None)
+        # A result is shown with all that is in it, and statistics are not for people. Where the callback has no such
+        # option, its output may be for programs.
+        alone = shows is False or bool(shows and options["stats"])
+        if alone:
             # As for results, a text of one host needs its name.
             host = "" if self._task.run_once else f"{context['inventory_hostname']}: "
             self._display.display(host + text.rstrip("\n"))
         # Without YAML, line breaks would be shown as backslash-n.
         msg = text if self._of_callback("result_format", "") == "yaml" else text.splitlines()
-        found: Dict[str, Any] = {"msg": msg, "changed": False, "_ansible_verbose_always": True}
+        found: Dict[str, Any] = {"msg": msg, "changed": False, "_ansible_verbose_always": not alone}
         if options["stats"]:
             data = {"zerocopy_rdma": options["stats"]}
             found["ansible_stats"] = {"data": data, "per_host": False, "aggregate": True}

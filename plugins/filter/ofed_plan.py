@@ -28,6 +28,11 @@ options:
     description: Result of M(zerocopy.rdma.driver_watch) without C(watch) for each host.
     type: dict
     default: {}
+  failed:
+    description: Hosts that have failed in this run, and are left out.
+    type: list
+    elements: str
+    default: []
   ramp:
     description: Sizes of the waves after the single nodes, as option O(zerocopy.rdma.plan#module:ramp).
     type: raw
@@ -80,14 +85,17 @@ _value:
     text:
       description: The plan as text, by wave and node.
       type: str
+    refused:
+      description: For each host that is left out because of an obstacle on its node, one line for each obstacle.
+      type: dict
     problems:
-      description: One line for each obstacle, with the hosts.
+      description: One line for each obstacle because of which nothing can be changed, with the hosts.
       type: list
       elements: str
 """
 
 from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from jinja2 import pass_context
 
@@ -107,11 +115,12 @@ def ofed_plan(
     nodes: Mapping[str, Mapping[str, Any]],
     probes: Optional[Mapping[str, Mapping[str, Any]]] = None,
     ramp: Any = plan_waves.RAMP,
+    failed: Sequence[str] = (),
 ) -> Dict[str, Any]:
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     uses = {name: node_use.read(node) for name, node in nodes.items()}
     limits = _waves.limits({host.name: host.group for host in found}, hostvars)
-    plan = planner.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits)
+    plan = planner.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits, failed)
     names = {"label": registry.of_ofed().label, "trial": ofed.TRIAL, "waits": ofed.WAITS, "pods": ofed.PODS}
     return {**asdict(plan), "names": names}
 

@@ -29,6 +29,12 @@ options:
         Kubernetes 1.34.0 or 1.34.1, in which drivers do not stay registered with the kubelet.
     type: bool
     default: false
+  api_only:
+    description:
+      - Whether to ask only which APIs the server has, and nothing about what is in the cluster. Kubelets are not
+        looked at then.
+    type: bool
+    default: false
   kinds:
     description: Kinds of custom resources, such as V(NicClusterPolicy.mellanox.com). RV(kinds) has those that exist.
     type: list
@@ -115,17 +121,17 @@ networks:
   description:
     - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and of C(services) (ServiceCIDRs, Kubernetes 1.33 and newer).
       Adjacent networks are merged. The API server does not know the ranges of a network plugin with its own IPAM.
-  returned: success
+  returned: with O(api_only=false)
   type: dict
   sample: {pods: [10.42.0.0/22], services: [10.43.0.0/16]}
 held:
   description: Pods (namespace/name) that hold devices of ResourceClaims, by DRA driver and node.
-  returned: success
+  returned: with O(api_only=false)
   type: dict
   sample: {dra.net: {h100-01: [training/worker-0]}}
 kinds:
   description: Those of O(kinds) that the API server serves.
-  returned: success
+  returned: with O(api_only=false)
   type: list
   elements: str
   sample: [NicClusterPolicy.mellanox.com]
@@ -133,7 +139,7 @@ objects:
   description:
     - The objects of O(objects), with C(kind) (without the group), C(metadata.namespace), C(metadata.name) and C(spec).
       C(metadata.set) is the ID of the set that the object is in (M(zerocopy.rdma.applyset)), or empty.
-  returned: success
+  returned: with O(api_only=false)
   type: list
   elements: dict
   sample:
@@ -142,7 +148,7 @@ objects:
       spec: {numVfs: 8}
 daemon_sets:
   description: The DaemonSets of O(sets), in the form of RV(objects).
-  returned: success
+  returned: with O(api_only=false)
   type: list
   elements: dict
   sample:
@@ -151,12 +157,12 @@ daemon_sets:
       spec: {template: {spec: {nodeSelector: {zerocopy.rdma/group: h100}}}}
 nodes:
   description: Labels of each node, by the node's name.
-  returned: success
+  returned: with O(api_only=false)
   type: dict
   sample: {h100-01: {zerocopy.rdma/group: h100}}
 parents:
   description: Those of O(sets) that exist, with C(name) and C(namespace).
-  returned: success
+  returned: with O(api_only=false)
   type: list
   elements: dict
   sample: [{name: zerocopy-rdma-driver, namespace: kube-system}]
@@ -164,29 +170,29 @@ others:
   description:
     - Other sets of this collection in the namespaces of O(sets), with C(name) and C(namespace). Without the right to
       list the Secrets of these namespaces, there are none.
-  returned: success
+  returned: with O(api_only=false)
   type: list
   elements: dict
   sample: [{name: zerocopy-rdma-h100-driver, namespace: kube-system}]
 extended_resources:
   description: Names of the extended resources in the status of each node.
-  returned: success
+  returned: with O(api_only=false)
   type: dict
   sample: {v100-01: [nvidia.com/gpu, rdma/rdma_v100]}
 allocatable:
   description: Names of the extended resources of which each node has any that can be allocated.
-  returned: success
+  returned: with O(api_only=false)
   type: dict
   sample: {v100-01: [nvidia.com/gpu]}
 counted:
   description: Nodes to which M(zerocopy.rdma.node_extended_resources) has written resources that only count pods.
-  returned: success
+  returned: with O(api_only=false)
   type: list
   elements: str
   sample: [v100-01]
 published:
   description: What DRA drivers publish, as M(zerocopy.rdma.resource_slice_info) returns it.
-  returned: with O(published)
+  returned: with O(published), and O(api_only=false)
   type: dict
 """
 
@@ -201,6 +207,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices im
 
 def _call(module: Any, client: Client) -> Dict[str, Any]:
     params = module.params
+    if params["api_only"]:
+        return cluster.reach(client, params["resource_api"])[1]
     sets = [Parent(each["name"], each["namespace"]) for each in params["sets"]]
     found = cluster.info(client, params["resource_api"], sets, params["kinds"], params["objects"])
     if params["published"] is not None:
@@ -214,6 +222,7 @@ def main() -> None:
     run(
         {
             "resource_api": {"type": "bool", "default": False},
+            "api_only": {"type": "bool", "default": False},
             "kinds": {"type": "list", "elements": "str", "default": []},
             "objects": {
                 "type": "list",

@@ -32,6 +32,7 @@ options:
   parts:
     description:
       - Parts of the plan.
+      - V(tags) is only what is wrong with the C(--tags) of the playbooks of this collection that are run.
       - V(variables) is only what is wrong with the variables of the hosts of the play, by themselves and beside those
         of the whole inventory. It needs no facts.
       - V(strategies) is only RV(strategies), which takes variables alone.
@@ -43,7 +44,7 @@ options:
         (C(rdma_strategy)), also those that no group has any more.
     type: list
     elements: str
-    choices: [variables, strategies, api, node, waves, cluster]
+    choices: [tags, variables, strategies, api, node, waves, cluster]
     required: true
   state:
     description:
@@ -53,6 +54,13 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  tolerant:
+    description:
+      - Whether nodes are only to be looked at. What the facts of a host do not allow is then a warning, and the host
+        is compared without its links if these cannot be planned. Without it, such a host has no plan. This is for
+        O(parts=node).
+    type: bool
+    default: false
   role:
     description:
       - Name of a role. Problems of variables of other roles are then returned as RV(postponed). This is for
@@ -225,7 +233,13 @@ expected:
   returned: O(published=true)
   type: dict
 unprepared:
-  description: Why drivers would not work on nodes as they are now. Empty in check mode.
+  description:
+    - For each host on whose node the driver would not work as the node is now, why. Its labels are left as they are,
+      unless O(parts) has V(node) as well. Empty in check mode.
+  returned: O(parts) has V(cluster)
+  type: dict
+left_out:
+  description: Hosts that have failed in this run. Their nodes are left as they are in the cluster.
   returned: O(parts) has V(cluster)
   type: list
   elements: str

@@ -162,8 +162,8 @@ silent:
   elements: str
 blocked:
   description:
-    - Why concerns of a host could not be compared, by host. Such a host fails, and is not changed. Errors whose cause
-      an earlier change of the same run may remove are left out.
+    - Why a host, or concerns of it, could not be compared, by host. Such a host fails, and is not changed. Errors whose
+      cause an earlier change of the same run may remove are left out.
   returned: O(kind=drift)
   type: dict
 kinds:

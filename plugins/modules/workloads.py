@@ -86,6 +86,11 @@ examples:
   returned: success
   type: list
   elements: dict
+paths:
+  description: The files on the controller.
+  returned: O(directory) is set
+  type: list
+  elements: str
 adds:
   description:
     - For each group and request, what is added to a pod. These are C(annotations), C(pod) (its C(spec)) and

@@ -30,7 +30,7 @@ def found(options: Mapping[str, Any], environ: Mapping[str, str]) -> Dict[str, A
         selected = selection.select(given, environ)
     except ValueError as error:
         # In a pod, kubernetes.core would find another cluster without them.
-        looked_for = os.pathsep.join(selection.paths(option("kubeconfig"), environ))
+        looked_for = os.pathsep.join(selection.paths(option("kubeconfig"), environ)) or os.devnull
         return {"access": _options(looked_for, option("context")), "text": str(error)}
     kubeconfig = str(selected.kubeconfig)
     if os.pathsep in kubeconfig:

@@ -55,7 +55,13 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         state = replace(state, labels=options["labels"])
     if present:
         restarted = _fleet.restarted(run_of.context["hostvars"], run_of.hosts) if not wait else []
-        plan = cluster_plan.cluster_plan(run_of.hosts, state, run_of.known, options["strategies"], restarted)
+        # Together with the nodes' part, it is made before they are prepared.
+        prepared = not run_of.check and "node" not in options["parts"]
+        # Who only compares the cluster wants to know of all.
+        failed = [] if options["published"] else run_of.failed
+        plan = cluster_plan.cluster_plan(
+            run_of.hosts, state, run_of.known, options["strategies"], restarted, prepared=prepared, failed=failed
+        )
         # What is in the way of other strategies is nothing to who wants some objects.
         if answer and not options["sets"]:
             other = _other_fleet(run_of, answer["others"])
@@ -97,7 +103,7 @@ def _answer(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> 
 def _question(run_of: Fleet, options: Mapping[str, Any], wait: bool) -> Dict[str, Any]:
     resource_api = run_of.resource_api and not options["sets"]
     with_slices = resource_api and options["state"] == "present"
-    return _cluster_look.question(run_of, resource_api, with_slices, wait, options["unready"])
+    return _cluster_look.question(run_of, resource_api, with_slices, wait, [*options["unready"], *run_of.failed])
 
 
 def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> List[str]:
@@ -151,7 +157,8 @@ def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:
     return {
         "problems": plan.problems,
         "warnings_shown": plan.warnings,
-        "unprepared": [] if run_of.check else plan.unprepared,
+        "unprepared": {} if run_of.check else plan.unprepared,
+        "left_out": run_of.failed,
         "unmet": plan.unmet,
         "cluster": run_of.with_cluster,
         "checks": _fleet.node_checks(run_of) if present else {},
@@ -186,7 +193,12 @@ def still_right(run_of: Fleet, directory: str) -> Optional[Dict[str, Any]]:
     """The result of an earlier plan of this run, if that was of the same nodes as they are now, for one use."""
     if _fleet.has_changed(run_of):
         return None
-    found = _plan_files.taken(directory, lambda document: document["asked"] == ALL)
+
+    def usable(document: Mapping[str, Any]) -> bool:
+        result = document["result"]
+        return document["asked"] == ALL and not result["unprepared"] and result["left_out"] == run_of.failed
+
+    found = _plan_files.taken(directory, usable)
     # Since then, nodes were compared.
     return None if found is None else {**found["result"], "images": _fleet.with_images(run_of)}
 
@@ -242,6 +254,8 @@ def unserved(fleet_hosts: Sequence[str], plan: Mapping[str, Any], result: Mappin
     with_claims = not result.get("late")
     nodes = plan["nodes"] if with_claims else {}
     unready = {host: list(lines) for host, lines in (result.get("unready") or {}).items()}
+    for host, why in plan["result"]["unprepared"].items():
+        unready.setdefault(host, []).insert(0, why)
     for host, node in nodes.items():
         if node.get("without_gpus"):
             unready.setdefault(host, []).append(f"no pod can claim its GPUs: {node['without_gpus']}")

@@ -49,6 +49,13 @@ class Fleet:
         return bool(self.context.get("ansible_check_mode"))
 
     @cached_property
+    def failed(self) -> List[str]:
+        """Hosts of the play that have failed in this run."""
+        every = self.context["ansible_play_hosts_all"]
+        left = set(self.context.get("ansible_play_hosts", every))
+        return [str(name) for name in every if name not in left]
+
+    @cached_property
     def expected(self) -> Dict[str, Dict[str, Any]]:
         """By host what DRA drivers have to publish."""
         return registry.expected(self.hosts)

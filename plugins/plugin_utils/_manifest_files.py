@@ -35,4 +35,4 @@ def written(plan: Mapping[str, Any], check: bool) -> Dict[str, Any]:
     files = {os.path.join(plan["directory"], each["name"]): each["content"] for each in plan["manifests"]}
     diffs = _files.changed(files, check)
     paths = [each["after_header"] for each in diffs]
-    return {"changed": bool(diffs), "manifests": paths, "late": False, "unserved": {}, "steps": [], "diff": diffs}
+    return {"changed": bool(diffs), "manifests": paths, "late": False, "steps": [], "diff": diffs}

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _node_plan,
     _plan_files,
     _preflight,
+    _tags,
     _waves,
 )
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
@@ -65,6 +66,10 @@ def _variables(making: Making) -> None:
     making.result["postponed"] = [problem for problem in found if problem not in own]
 
 
+def _tags_of(making: Making) -> None:
+    making.problems += _tags.problems(making.run.task)
+
+
 def _strategies(making: Making) -> None:
     making.result["strategies"] = _fleet.strategies(_fleet.fleet(making.run.task))
 
@@ -83,12 +88,21 @@ def _refused(host: HostPlan, lines: Sequence[str]) -> HostPlan:
     return replace(host, node=NodeOptions(), problem="\n".join(lines))
 
 
+def _compared(host: HostPlan) -> HostPlan:
+    """A host that is only looked at, as far as it can be planned."""
+    if not host.problem or host.node == NodeOptions():
+        return host
+    return replace(host, problem="", warnings=[*host.warnings, host.problem.removeprefix(f"{host.host}: ")])
+
+
 def _node(making: Making) -> None:
     own: Dict[str, List[str]] = {}
-    if making.options["state"] == _PRESENT:
+    if making.options["state"] == _PRESENT and not making.options["tolerant"]:
         shared, own = _preflight.refusals(*making.inventory)
         making.problems += shared
     planned = _node_plan.of_run(making.run, making.options["state"])
+    if making.options["tolerant"]:
+        planned = [_compared(host) for host in planned]
     hosts = {host.host: _refused(host, own[host.host]) if host.host in own else host for host in planned}
     making.plan.hosts = hosts
     making.result["unplanned"] = {name: host.problem for name, host in hosts.items() if host.problem}
@@ -112,6 +126,7 @@ def _cluster(making: Making) -> None:
 
 # Each adds its part.
 PARTS: Dict[str, Callable[[Making], None]] = {
+    "tags": _tags_of,
     "variables": _variables,
     "strategies": _strategies,
     "api": _api,
@@ -123,6 +138,7 @@ PARTS: Dict[str, Callable[[Making], None]] = {
 SPEC: Dict[str, Any] = {
     "parts": {"type": "list", "elements": "str", "choices": list(PARTS), "required": True},
     "state": {"type": "str", "choices": [_PRESENT, _ABSENT], "default": _PRESENT},
+    "tolerant": {"type": "bool", "default": False},
     "role": {"type": "str", "default": ""},
     "ask": {
         "type": "str",

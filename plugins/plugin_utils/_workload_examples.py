@@ -77,4 +77,4 @@ def written(options: Mapping[str, Any], context: Mapping[str, Any], check: bool)
     directory = _files.artifact(options["directory"], context)
     files = {os.path.join(directory, example["path"]): example["content"] for example in found["examples"]}
     diffs = _files.changed(files, check)
-    return {"changed": bool(diffs), "diff": diffs, **found}
+    return {"changed": bool(diffs), "diff": diffs, "paths": list(files), **found}

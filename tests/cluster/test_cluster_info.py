@@ -38,6 +38,16 @@ def test_a_cluster_without_nodes(start_control_plane: Callable[[str], Any], run_
     assert found["published"]["nodes"]["away-1"]["exists"] is False
 
 
+def test_apis_alone_take_two_requests(
+    cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any
+) -> None:
+    with cluster_set.requests() as requests:
+        asked = {"kubeconfig": str(control_plane.kubeconfig), "resource_api": True, "api_only": True}
+        found = run_module(cluster_info, **asked)
+    assert (found["api_version"], "nodes" in found) == ("resource.k8s.io/v1", False)
+    assert [path.partition("?")[0] for _verb, path in requests] == ["/version", "/apis"]
+
+
 def test_pods_that_hold_devices(cluster_set: ClusterSet, run_module: Callable[..., Any], control_plane: Any) -> None:
     free = hold(cluster_set, "ranges-1")
     found = run_module(cluster_info, kubeconfig=str(control_plane.kubeconfig))

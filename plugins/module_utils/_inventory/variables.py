@@ -75,6 +75,7 @@ def results() -> Options:
     """Variables that one play of a run sets for a later one, and users don't. Some hold the whole fleet."""
     of_plays: Options = {
         SILENT: {"type": "bool"},
+        "rdma_access_anyway": {"type": "bool"},
         "rdma_cluster_access": {"type": "raw"},
         "rdma_drift_blocked": {"type": "raw"},
         "rdma_images": {"type": "raw"},

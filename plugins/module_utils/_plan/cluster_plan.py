@@ -40,6 +40,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     Strategy,
     StrategyPlan,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 _POLICY = "NicClusterPolicy.mellanox.com"
 _NO_PRUNING = (
@@ -63,9 +64,9 @@ class ClusterPlan:
     """What is done in the cluster, and what is wrong.
 
     ``text`` says what pods can claim. ``unmet`` is by host why what its drivers publish does not meet claims that its
-    facts allow. ``unprepared`` is why drivers would not work on nodes as they are now. ``sets`` are all sets of
-    objects, ``requests`` by group how its pods can ask for RDMA, ``status`` by node what it shows when all works, and
-    ``unknown`` hosts that may need further objects.
+    facts allow. ``unprepared`` is by host why its driver would not work on the node as it is now. ``sets`` are all sets
+    of objects, ``requests`` by group how its pods can ask for RDMA, ``status`` by node what it shows when all works,
+    and ``unknown`` hosts that may need further objects.
     Where there are problems, nothing is to be done.
     """
 
@@ -75,7 +76,7 @@ class ClusterPlan:
     unmet: Dict[str, List[str]] = field(default_factory=dict)
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
-    unprepared: List[str] = field(default_factory=list)
+    unprepared: Dict[str, str] = field(default_factory=dict)
     sets: List[ObjectSet] = field(default_factory=list)
     requests: Dict[str, List[PodRequest]] = field(default_factory=dict)
     status: Dict[str, NodeStatus] = field(default_factory=dict)
@@ -106,10 +107,14 @@ def cluster_plan(
     only: Collection[str] = (),
     restarted: Sequence[str] = (),
     tolerant: bool = True,
+    prepared: bool = False,
+    failed: Sequence[str] = (),
 ) -> ClusterPlan:
     """The plan for a fleet, of ``only`` these strategies, or of all.
 
-    Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems.
+    Claims that facts allow but not what is published are ``unmet``, or without ``tolerant`` problems. Nodes
+    that have ``failed`` in this run stay as they are, and with ``prepared``, where no later step prepares nodes, so do
+    those that are not prepared.
 
     ``restarted`` are nodes whose drivers have to start anew, because their kernel was changed in this run. Raises
     ValueError for a slice that is none.
@@ -117,18 +122,26 @@ def cluster_plan(
     result = ClusterPlan()
     values = _values(hosts, known)
     wanted = [strategy for name, strategy in registry.STRATEGIES.items() if not only or name in only]
+    left: Dict[str, None] = {}
     for strategy in wanted:
         found = registry.deployment_of(strategy.name, hosts, cluster, known)
+        own = [*failed, *(found.unprepared if prepared else ())]
+        found.unknown += _staying(failed, found, cluster)
+        found = found.without(own)
+        left.update(dict.fromkeys(own))
         result.problems += found.problems
         result.warnings += found.warnings
-        result.unprepared += found.unprepared
+        result.unprepared.update(found.unprepared)
         result.sets += found.sets
         result.requests.update(found.requests)
         result.status.update(found.status)
         result.unknown += found.unknown
         result.steps += _deployment(strategy, found, cluster, values, restarted)
         result.manifests += _manifests(strategy, found)
-    leaving = in_use.leaving(hosts, use_of(cluster), known)
+    if left:
+        result.warnings.append(f"{fold(left)}: left as it is in the cluster, because it failed or is not prepared")
+    losing = in_use.leaving(hosts, use_of(cluster), known)
+    leaving = {node: names for node, names in losing.items() if node not in left}
     if leaving:
         result.steps.insert(0, HeldCheck("Check that no pod holds devices that its node would lose", DRIVER, leaving))
     for strategy in wanted:
@@ -138,6 +151,15 @@ def cluster_plan(
     if result.problems:
         result.steps, result.manifests, result.sets, result.requests = [], [], [], {}
     return result
+
+
+def _staying(failed: Sequence[str], found: StrategyPlan, cluster: ClusterState) -> List[str]:
+    """Those of the hosts that would lose a label of this strategy, and still need its objects with it."""
+    return [
+        host
+        for host in failed
+        if any(to is None and name in cluster.labels.get(host, {}) for name, to in found.labels.get(host, {}).items())
+    ]
 
 
 def _values(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from http import HTTPStatus
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
@@ -161,6 +161,17 @@ def _objects(client: Client, api: Api, wanted: Iterable[Mapping[str, str]]) -> L
     return found
 
 
+def reach(client: Client, dra: bool) -> Tuple[Api, Dict[str, Any]]:
+    """The APIs that the server has, and what :func:`info` returns of the server itself. Raises ClusterError."""
+    release = client.get("/version")
+    api = Api([client.get("/apis", accept=ACCEPT)])
+    found = {"changed": False, "kubernetes": str(release["gitVersion"])}
+    if dra:
+        refuse_broken(release)
+        found["api_version"] = f"{GROUP}/{negotiate(api.versions(GROUP), lambda: release)}"
+    return api, found
+
+
 def info(
     client: Client,
     dra: bool,
@@ -176,12 +187,12 @@ def info(
     nodes, and before Kubernetes 1.33 those of services are not told. Raises ClusterError, with ``dra`` also where DRA
     drivers cannot work.
     """
-    release = client.get("/version")
-    api = Api([client.get("/apis", accept=ACCEPT)])
+    api, found = reach(client, dra)
     nodes = client.get("/api/v1/nodes").get("items") or []
-    found = {
-        "changed": False,
-        "kubernetes": str(release["gitVersion"]),
+    if dra:
+        _refuse_kubelets(nodes)
+    return {
+        **found,
         "networks": _networks_of(client, api, nodes),
         "held": held(client, api),
         "daemon_sets": _daemon_sets(client, sets),
@@ -196,8 +207,3 @@ def info(
             metadata(node)["name"] for node in nodes if ANNOTATION in (metadata(node).get("annotations") or {})
         ],
     }
-    if dra:
-        refuse_broken(release)
-        found["api_version"] = f"{GROUP}/{negotiate(api.versions(GROUP), lambda: release)}"
-        _refuse_kubelets(nodes)
-    return found

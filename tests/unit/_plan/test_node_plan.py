@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 from ansible import constants
@@ -27,7 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import image_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import options as runtime_options
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _node_plan, _plan_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _node_plan, _plan_files, _run_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
 
 SPECS = {
@@ -165,6 +165,30 @@ def test_a_host_that_cannot_be_planned_fails_alone(own: dict[str, Any], problem:
     else:
         assert (node.links, node.kernel is None, node.images is None) == (None, False, False)
         assert _node_plan.of_run(run_of({}, b=own), "absent")[0].problem == ""
+
+
+@pytest.mark.parametrize("tolerant", [True, False])
+def test_a_host_is_looked_at_although_it_may_not_be_changed(
+    facts_of: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tolerant: bool
+) -> None:
+    """Verify tests a host as it is; what its facts do not allow is a reason not to change it."""
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    facts = {"ansible_facts": {"rdma": facts_of("v100-02")}}
+    hosts: dict[str, Any] = {
+        "a-1": facts,
+        "driver-2": {**facts, "rdma_kernel_blacklist": ["mlx5_core"]},
+        "port-3": {**facts, "rdma_links_ports": [{"hca": "mlx5_9"}], "rdma_links_subnet": "10.0.0.0/24"},
+    }
+    run = run_of({"ansible_play_hosts_all": list(hosts)}, **hosts)
+    found = _run_plan.made(run, {"parts": ["node"], "tolerant": tolerant}, lambda *_asked: {})
+    assert found.result["problems"] == []
+    refused = [name for name, host in found.plan.hosts.items() if host.problem]
+    assert refused == ([] if tolerant else ["driver-2", "port-3"])
+    # All but links that cannot be planned is compared.
+    compared = {name: (host.node.kernel is None, host.node.links is None) for name, host in found.plan.hosts.items()}
+    assert compared["driver-2"] == (not tolerant, not tolerant)
+    assert compared["port-3"] == (not tolerant, True)
+    assert bool(found.plan.hosts["port-3"].warnings) is tolerant
 
 
 def test_a_plan_is_read_back_from_a_private_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

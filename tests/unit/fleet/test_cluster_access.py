@@ -95,6 +95,9 @@ def test_kubectl_s_order(tmp_path: Path, environ: Dict[str, str]) -> None:
         ({"KUBECONFIG": "{}/a", "K8S_AUTH_CONTEXT": "prod"}, "there is no context prod: there are lab"),
         ({"KUBECONFIG": "{}/list"}, "{}/list is no kubeconfig"),
         ({"KUBECONFIG": "{}/bare"}, "no context is current, and none is chosen: there are lab"),
+        ({"KUBECONFIG": ":"}, "kubeconfig ':': No configuration found"),
+        ({"K8S_AUTH_KUBECONFIG": "::"}, "kubeconfig '::': No configuration found"),
+        ({"KUBECONFIG": "{}/bytes"}, "{}/bytes has values that no kubeconfig has"),
         ({"KUBECONFIG": "{}/odd"}, "contexts is no list of maps with a name and a context"),
     ],
 )
@@ -105,6 +108,7 @@ def test_what_is_named_and_not_there_is_no_other_cluster(
     (tmp_path / "empty").write_text("")
     (tmp_path / "list").write_text("[1]")
     (tmp_path / "bare").write_text('{"contexts": [{"name": "lab", "context": {"cluster": "lab"}}]}')
+    (tmp_path / "bytes").write_text("users: [{name: lab, user: {token: !!binary aGVsbG8=}}]")
     (tmp_path / "odd").write_text('{"contexts": {"lab": {}}}')
     environ.update({name: value.format(tmp_path) for name, value in named.items()})
     with pytest.raises(ValueError, match=r"\. rdma_kubeconfig and rdma_context select the cluster$") as raised:
@@ -129,6 +133,12 @@ def test_of_several_files_the_first_current_context_counts(tmp_path: Path, envir
     content = json.loads(one.read_text())
     assert [each["name"] for each in content["clusters"]] == ["lab", "prod"]
     assert content["clusters"][1]["cluster"]["certificate-authority"] == str(tmp_path / "other" / "ca.crt")
+    # What some tools write is no date to kubectl.
+    (tmp_path / "none").write_text(
+        "users: [{name: old, user: {auth-provider: {config: {expiry: 2026-11-27T10:00:00Z}}}}]"
+    )
+    found = _cluster_access.found({"kubeconfig": "", "context": ""}, environ)
+    assert "2026-11-27T10:00:00Z" in Path(found["access"]["kubeconfig"]).read_text()
     # What kubectl config use-context writes where the first file is new.
     (tmp_path / "none").write_text("current-context: prod\n")
     assert selected(environ) == "https://prod"
@@ -255,6 +265,12 @@ def test_in_a_pod_nothing_reaches_its_own_cluster(
     tasks = [(one["task"]["name"], one["hosts"]) for play in told["plays"] for one in play["tasks"]]
     (shown,) = [hosts["n1"]["msg"] for name, hosts in tasks if name == "Show the cluster"]
     assert shown == [f"Cluster: {server.url} with user lab (context lab) of kubeconfig {config}"]
+
+
+def test_the_audit_has_the_named_cluster_where_provision_has_none(pod: Any, server: Server, tmp_path: Path) -> None:
+    named = {"rdma_cluster": "none", "rdma_kubeconfig": kubeconfig(tmp_path / "a", server=server.url)}
+    _told, reached = pod("audit.yml", "-i", "n1,", "-e", json.dumps(named))
+    assert (reached, set(server.seen)) == (0, {"Bearer of-lab"})
 
 
 def test_a_module_alone_keeps_the_order(

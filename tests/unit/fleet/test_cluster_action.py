@@ -312,8 +312,13 @@ def test_who_may_not_look_is_told_all_rights_at_once(facts_of: Facts, state: str
     titles = [step["title"] for step in modules.called[1]["steps"]]
     assert ("Apply the objects (shared_device)" in titles) == (state == "present")
     assert ("Remove the objects (shared_device)" in titles) == (state == "absent")
-    reached = acted(plan_action, Refusing(403), task_vars(n1=own), parts=["api"])
-    assert reached["msg"] == found["msg"]
+
+
+def test_site_asks_at_first_only_whether_the_api_server_will_do() -> None:
+    for own, needed in (({}, True), ({"rdma_strategy": "inject"}, False)):
+        modules = Modules(ANSWER)
+        assert acted(plan_action, modules, task_vars(n1=own), parts=["api"])["problems"] == []
+        assert modules.called == [{"name": "zerocopy.rdma.cluster_info", "resource_api": needed, "api_only": True}]
 
 
 @pytest.mark.parametrize("state", ["present", "absent"])
@@ -381,6 +386,27 @@ def test_without_a_cluster_manifests_are_written(facts_of: Facts, tmp_path: Path
     assert modules.called == []
     labels = (tmp_path / "manifests" / "node-labels-shared-device.yml").read_text()
     assert [item["metadata"]["name"] for item in yaml.safe_load_all(labels)] == ["n1"]
+
+
+def test_a_host_that_failed_stays_as_it_is_and_the_plan_is_not_that_of_before(facts_of: Facts, tmp_path: Path) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+    play: dict[str, Any] = {"rdma_cluster": "none", "rdma_manifests": str(tmp_path)}
+
+    def planned(earlier: str = "", *alive: str) -> dict[str, Any]:
+        run = {**play, **({"ansible_play_hosts": list(alive)} if alive else {})}
+        found = acted(plan_action, Modules({}), task_vars(False, run, n1=own, n2=own, n3=own), plan=earlier)
+        acted(apply_action, Modules({}), task_vars(False, run, n1=own), plan=found["directory"])
+        return found
+
+    first = planned()
+    assert (first["left_out"], planned(first["directory"])["directory"]) == ([], first["directory"])
+    # Its mark is that of the first use.
+    first = planned()
+    again = planned(first["directory"], "n1", "n3")
+    assert (again["left_out"], again["directory"] == first["directory"]) == (["n2"], False)
+    labels = yaml.safe_load_all((tmp_path / "node-labels-shared-device.yml").read_text())
+    assert [item["metadata"]["name"] for item in labels] == ["n1", "n3"]
+    assert any(text.startswith("n2: left as it is in the cluster") for text in again["warnings_shown"])
 
 
 def test_manifests_of_an_earlier_run_say_which_nics_a_driver_leaves_out(facts_of: Facts, tmp_path: Path) -> None:

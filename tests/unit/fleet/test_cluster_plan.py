@@ -419,8 +419,37 @@ def test_manifests(facts_of: Facts) -> None:
 def test_what_pods_can_claim_is_told(facts_of: Facts) -> None:
     found = plan([host(facts_of, "n1", "dra")])
     assert "one" in found.text
-    assert (found.unmet, found.unprepared) == ({}, [])
+    assert (found.unmet, found.unprepared) == ({}, {})
     assert plan([host(facts_of, "n1", "inject")]).text == ""
+
+
+def test_a_host_that_is_not_prepared_keeps_its_label_and_the_others_go_on(facts_of: Facts) -> None:
+    hosts = [host(facts_of, name, "dra") for name in ("n1", "n2")]
+    failed = plan(hosts, failed=["n1"])
+    assert [list(step.nodes) for step in of_kind(failed.steps, LabelsStep)] == [["n2"]]
+    assert hosts[0].facts is not None
+    hosts[0].facts.system.nri = False
+    labels = {"n1": {GROUP: "other"}, "n2": {GROUP: "other"}}
+    for prepared, nodes in ((True, ["n2"]), (False, ["n1", "n2"])):
+        found = plan(hosts, replace(EMPTY, labels=labels), prepared=prepared)
+        assert [sorted(step.nodes) for step in of_kind(found.steps, LabelsStep)] == [nodes]
+        manifest = next(each for each in found.manifests if each.name == "node-labels.yml")
+        assert [item["metadata"]["name"] for item in manifest.objects] == nodes
+        assert list(found.unprepared) == ["n1"]
+        assert any(text.startswith("n1: left as it is") for text in found.warnings) is prepared
+
+
+@pytest.mark.parametrize("strategy", NEEDED)
+def test_a_host_that_failed_keeps_what_it_has_of_another_strategy(facts_of: Facts, strategy: str) -> None:
+    hosts = [host(facts_of, "n1", "none"), host(facts_of, "n2", "none")]
+    labels = {name: {LABELS[strategy]: "a"} for name in ("n1", "n2")}
+    cluster = replace(provisioned(plan([host(facts_of, "n1", strategy)])), labels=labels)
+    found = plan(hosts, cluster, only=[strategy], failed=["n1"])
+    assert [list(step.nodes) for step in of_kind(found.steps, LabelsStep)] == [["n2"]]
+    assert not any("n1" in step.nodes for step in found.steps if hasattr(step, "nodes"))
+    # Its driver or plugin stays with its label.
+    own = [step for step in of_kind(found.steps, ObjectsStep) if step.part == DRIVER]
+    assert [step.prune for step in own] == [False] * len(own)
 
 
 def test_removal_takes_the_labels_of_nodes_that_left_the_inventory(facts_of: Facts) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ansible import context
 
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _tags
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
 
@@ -31,13 +33,40 @@ def test_a_part_cannot_be_left_out(playbook: str, skipped: str, others: str, tmp
     assert f"Use --tags instead, with the parts that you want, out of {others}." in said
 
 
-@pytest.mark.parametrize("playbook", ["provision", "site", "teardown"])
-def test_a_tag_that_no_task_has_is_refused(playbook: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("playbook", "tag", "said"),
+    [
+        ("provision", "claim", "No task of provision has the tag claim. Known tags: provision, driver, claims."),
+        ("teardown", "claim", "No task of teardown has the tag claim. Known tags:"),
+        ("prepare", "driver", "No task of prepare has the tag driver; it is a tag of provision, site, teardown. Known"),
+    ],
+)
+def test_a_tag_that_no_task_has_is_refused(playbook: str, tag: str, said: str, tmp_path: Path) -> None:
     """Ansible itself would do nothing and report success."""
-    arguments = ["-i", "n1,", "--tags", "claim", str(PLAYBOOKS / f"{playbook}.yml")]
+    arguments = ["-i", "n1,", "--tags", tag, str(PLAYBOOKS / f"{playbook}.yml")]
     done = played(tmp_path, *arguments, "-e", "ansible_connection=local", "-e", "rdma_cluster=none")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "No task has the tag claim. Known tags:" in " ".join(done.stdout.split())
+    assert said in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("playbooks", "tags", "wrong"),
+    [
+        (["zerocopy.rdma.site"], ["links", "claims"], []),
+        (["zerocopy.rdma.audit"], ["claims"], ["claims"]),
+        # What the one does not have, the other has.
+        (["prepare.yml", "/srv/provision.yml"], ["driver", "never"], []),
+        (["prepare.yml", "provision.yml"], ["host"], ["host"]),
+    ],
+)
+def test_tags_of_what_is_run(
+    monkeypatch: pytest.MonkeyPatch, playbooks: list[str], tags: list[str], wrong: list[str]
+) -> None:
+    monkeypatch.setattr(context, "CLIARGS", {"args": playbooks})
+    known = {"ansible_run_tags": tags, "playbook_dir": str(PLAYBOOKS)}
+    assert [text.split("tag ")[1].split(";")[0] for text in _tags.problems(known)] == wrong
+    # Of a user who imports one of them.
+    assert _tags.problems({**known, "playbook_dir": "/srv"}) == []
 
 
 @pytest.mark.parametrize("playbook", ["site", "teardown"])

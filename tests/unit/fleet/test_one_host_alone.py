@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+import yaml
 
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAYBOOKS, played
 
@@ -75,6 +76,25 @@ def test_the_others_are_prepared(playbook: str, fleet: Path) -> None:
         assert told in said, run.stdout
     for host in NODES:
         assert (texts(fleet / host) == before[host]) == (host not in ("good-01", "good-02")), host
+
+
+def test_the_others_are_provisioned(fleet: Path) -> None:
+    """NRI is off where nothing was prepared, and a node on which prepare failed has to stay as it is."""
+    inventory = json.loads((fleet / "hosts.yml").read_text())
+    inventory["all"]["children"]["fleet"]["vars"]["rdma_strategy"] = "dra"
+    for host in ("bare-04", "wrong-05"):
+        del inventory["all"]["children"]["fleet"]["hosts"][host]
+    (fleet / "hosts.yml").write_text(json.dumps(inventory))
+    for host in inventory["all"]["children"]["fleet"]["hosts"]:
+        listens = "" if host == "broken-03" else "0000: 2 0 00010000 1 1 7 /run/nri/nri.sock\n"
+        (fleet / host / "proc/net").mkdir(parents=True, exist_ok=True)
+        (fleet / host / "proc/net/unix").write_text("Num RefCount\n" + listens)
+    run = played(fleet, "-i", "hosts.yml", str(PLAYBOOKS / "site.yml"))
+    failed = {host: failed for host, failed in recap(run).items() if host in NODES}
+    assert failed == {"good-01": "failed=0", "good-02": "failed=0", "broken-03": "failed=1"}, run.stdout
+    labels = yaml.safe_load_all((fleet / "manifests/node-labels.yml").read_text())
+    assert [node["metadata"]["name"] for node in labels] == ["good-01", "good-02"]
+    assert "broken-03: left as it is in the cluster" in run.stdout
 
 
 def test_a_failure_while_changing_stops_the_waves_after_it(fleet: Path) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _tags
+
 CHECKOUT = Path(__file__).resolve().parents[3]
 PLAYBOOKS = sorted((CHECKOUT / "playbooks").glob("*.yml"))
 NAMES = [playbook.stem for playbook in PLAYBOOKS]
@@ -71,9 +73,15 @@ def test_filters_are_loaded_before_workers_are_forked(name: str) -> None:
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=NAMES)
 def test_preflight_knows_every_tag(playbook: Path) -> None:
-    known = yaml.safe_load((CHECKOUT / "playbooks" / "vars" / "fleet.yml").read_text("utf-8"))["__tags"]
+    known = {tag for tags in _tags.TAGS.values() for tag in tags}
     tags = {tag for _path, task in tasks_of(playbook) for tag in task.get("tags", [])}
     assert tags <= {*known, "always", "preflight"}
+    roles = [role["role"] for _path, play in tasks_of(playbook) for role in play.get("roles", ())]
+    for role in roles:
+        main = CHECKOUT / "roles" / role.removeprefix("zerocopy.rdma.") / "tasks" / "main.yml"
+        tags |= {tag for _path, task in tasks_of(main) for tag in task.get("tags", [])}
+    # Whoever chooses one of them gets something.
+    assert tags >= set(_tags.TAGS.get(playbook.stem, ()))
 
 
 CHANGE = {
@@ -102,7 +110,7 @@ def test_a_move_verifies_the_nodes_of_its_wave() -> None:
 def test_the_gpu_driver_is_checked_before_the_driver_is_deployed() -> None:
     """A missing helm must not be found out when nodes have labels and DRANET runs."""
     tasks = yaml.safe_load((CHECKOUT / "roles" / "rdma_provision" / "tasks" / "apply.yml").read_text("utf-8"))
-    check, apply, told, gpu, claims = tasks
+    _again, check, apply, told, gpu, claims = tasks
     assert "zerocopy.rdma.show" in told
     files = [task["ansible.builtin.include_role"]["tasks_from"] for task in (check, gpu)]
     assert files == ["chart_check", "chart"]
@@ -163,7 +171,7 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
     assert names.count("Check the variables") == 1
     asking = [task["zerocopy.rdma.plan"] for task in tasks[: changes[0]] if "zerocopy.rdma.plan" in task]
     whole = "{{ ['node', 'cluster'] if __whole else ['node'] }}"
-    assert [each["parts"] for each in asking] == [["variables"], ["api"], whole, ["waves"]]
+    assert [each["parts"] for each in asking] == [["tags"], ["variables"], ["api"], whole, ["waves"]]
 
 
 @pytest.mark.parametrize("playbook", ["drift", "prepare", "provision", "site", "workloads"])

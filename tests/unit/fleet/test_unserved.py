@@ -22,7 +22,9 @@ MISSING = no_node("n1")
 
 def unserved(given: dict[str, Any], result: dict[str, Any], *hosts: str) -> dict[str, list[str]]:
     """``given`` is of the plan, ``result`` of its steps."""
-    return _cluster_plan.unserved(hosts or ["n1"], {"nodes": {}, "unmet": {}, **given}, result)
+    return _cluster_plan.unserved(
+        hosts or ["n1"], {"result": {"unprepared": {}}, "nodes": {}, "unmet": {}, **given}, result
+    )
 
 
 def published(unmet: dict[str, list[str]] | None = None, **own: Any) -> dict[str, Any]:
@@ -40,6 +42,11 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     (published({"n1": ["n1: x"]}, exists=False), {}, [MISSING]),
     ({}, {"unready": {"n1": ["DaemonSet a/b: not ready"], "n2": ["c"]}}, ["n1: DaemonSet a/b: not ready"]),
     ({}, {"broken": {"n1": "n1: annotation x", "n2": "n2: y"}}, ["n1: annotation x"]),
+    (
+        {"result": {"unprepared": {"n1": "NRI is off", "n2": "x"}}},
+        {"unready": {"n1": ["y"]}},
+        ["n1: NRI is off", "n1: y"],
+    ),
     (published(silent="it has no pod there"), {}, ["n1: no pod can claim its NICs: it has no pod there"]),
     (published(without_gpus="it does not run there"), {}, ["n1: no pod can claim its GPUs: it does not run there"]),
     (
@@ -95,6 +102,17 @@ def test_the_role_leaves_what_is_read() -> None:
 def tasks_of(path: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = yaml.safe_load((CHECKOUT / path).read_text("utf-8"))
     return found
+
+
+def test_a_host_that_fails_its_check_fails_alone_and_is_left_out() -> None:
+    """Neither the play nor the role stops for all, and what is applied is planned without it."""
+    plays = tasks_of("playbooks/provision_cluster.yml")
+    (check,) = [play for play in plays if play["name"] == "Check the nodes"]
+    own = tasks_of("roles/rdma_host_device/tasks/node_check.yml")
+    assert not any(each.get("any_errors_fatal") for each in (check, *own))
+    again, *_others = tasks_of("roles/rdma_provision/tasks/apply.yml")
+    assert again["ansible.builtin.include_tasks"]["file"] == "plan.yml"
+    assert again["when"].startswith("ansible_play_hosts_all | difference(ansible_play_hosts)")
 
 
 def test_a_role_on_its_own_fails_hosts_as_the_playbook_does() -> None:

@@ -65,14 +65,24 @@ def test_artifacts_go_where_the_user_says(root_of: Callable[[str], Path], tmp_pa
     reach = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     inventory = {"all": {"children": {"f": {"hosts": hosts, "vars": {**fleet, **reach}}}}}
     (tmp_path / "hosts.yml").write_text(json.dumps(inventory))
-    files = {"rdma_discover_json": "fleet.json", "rdma_drift_json": "drift.json", "rdma_discover_facts_dir": "facts"}
+    limits = {"resources": {"limits": {"rdma/hca_shared_devices_a": 1}}}
+    pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    pod["spec"] = {"containers": [{"name": "c", "image": "i", **limits}]}
+    (tmp_path / "pod.yml").write_text(yaml.safe_dump(pod))
+    files: dict[str, Any] = {"rdma_discover_json": "fleet.json", "rdma_discover_facts_dir": "facts"}
+    files |= {"rdma_drift_json": "drift.json"}
+    files |= {"rdma_migrate_manifests": [str(tmp_path / "pod.yml")], "rdma_migrate_directory": "rewritten"}
     # The last one fails, because the node differs.
-    playbooks = [str(PLAYBOOKS / f"{name}.yml") for name in ("facts", "provision", "drift")]
+    playbooks = [str(PLAYBOOKS / f"{name}.yml") for name in ("facts", "provision", "workloads", "migrate", "drift")]
     given = ["-i", "../hosts.yml", "-e", json.dumps(files), *playbooks]
     run = played(tmp_path / "work", *given, ANSIBLE_SHOW_CUSTOM_STATS="true")
     assert list((tmp_path / "work").iterdir()) == [], run.stdout
     kept = {path.name for path in (tmp_path / "kept").iterdir()}
-    assert kept == {"facts", "fleet.json", "drift.json", "manifests"}, run.stdout + run.stderr
+    assert kept == {"facts", "fleet.json", "drift.json", "manifests", "rewritten", "workloads"}, run.stdout + run.stderr
     statistics = run.stdout.partition("CUSTOM STATS")[2]
     assert "zerocopy_rdma" in statistics
-    assert str(tmp_path / "kept/drift.json") in statistics
+    # Not shown as results.
+    assert "ansible_stats" not in run.stdout
+    assert run.stdout.count("1 of 1 node differs from the plan.") == 1
+    for file in ("fleet.json", "facts", "drift.json", "workloads/"):
+        assert str(tmp_path / "kept" / file) in statistics

@@ -13,7 +13,7 @@ fleet is touched before the canary has been watched.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -26,7 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import r
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import OPERATED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, by_host, messages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 # By its value the nodes with the driver have a policy of their own.
@@ -64,8 +64,9 @@ class OfedPlan:
     """What is left to do. ``nodes`` and ``waves`` are the hosts with something to do, ``done`` those that have the
     driver and keep it.
 
-    ``labels`` are those of all nodes of the cluster after the last wave. ``warnings`` name hosts that are left out.
-    With ``problems``, nothing must be changed. ``text`` is the plan for people.
+    ``labels`` are those of all nodes of the cluster after the last wave. ``warnings`` name hosts that are left out,
+    ``refused`` is by host what is in the way on its node alone. With ``problems``, nothing must be changed. ``text`` is
+    the plan for people.
     """
 
     nodes: Dict[str, OfedNode] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class OfedPlan:
     labels: Dict[str, Dict[str, str]] = field(default_factory=dict)
     done: List[str] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
+    refused: Dict[str, List[str]] = field(default_factory=dict)
     problems: List[str] = field(default_factory=list)
     text: str = ""
 
@@ -186,15 +188,18 @@ def plan(
     known: plan_variables.Options,
     ramp: Sequence[plan_waves.Size] = plan_waves.RAMP,
     limits: Optional[Mapping[str, int]] = None,
+    failed: Collection[str] = (),
 ) -> OfedPlan:
     """What is left to do. ``uses`` are the nodes of the cluster, ``probes`` the results of ``driver_watch``, by name.
 
-    A node whose pods use RDMA is left for a later run. It is a problem if pods use the NICs of all nodes of a group.
+    A node whose pods use RDMA is left for a later run, and so is one that has ``failed`` in this run. It is a problem
+    if pods use the NICs of all nodes of a group.
     """
     result = OfedPlan()
     todo: List[InventoryHost] = []
     busy: Dict[str, List[str]] = {}
-    found = []
+    found: List[Tuple[str, Problem]] = []
+    shared: List[Tuple[str, Problem]] = []
     for host in hosts:
         values, use = ofed.typed(host, known), uses.get(host.name)
         if use is None:
@@ -204,6 +209,9 @@ def plan(
         if not _moves(host, use, values[ofed.DEPLOY]):
             if values[ofed.DEPLOY]:
                 result.done.append(host.name)
+            continue
+        if host.name in failed:
+            result.warnings.append(f"{host.name} is left out, because it failed before")
             continue
         against = list(_obstacles(host, use, probes.get(host.name, {}), values)) if values[ofed.DEPLOY] else []
         found += [(host.name, Problem(ofed.DEPLOY, f"is true, but {text}")) for text in against]
@@ -222,11 +230,15 @@ def plan(
             text = (
                 f"changes the driver, but pods use the NICs of every node of group {group}: end them on one node first"
             )
-            found += [(name, Problem(ofed.DEPLOY, text)) for name in names]
+            shared += [(name, Problem(ofed.DEPLOY, text)) for name in names]
     result.labels = {name: dict(use.labels) for name, use in uses.items()}
     for name, node in result.nodes.items():
         result.labels[name][LABEL] = node.to
     _order(hosts, todo, result, ramp, limits or {})
-    result.problems = messages(found)
+    # Where nobody is left, it is said once.
+    if shared or not todo:
+        result.problems = messages([*found, *shared])
+    else:
+        result.refused = by_host(found)
     result.text = _text(result)
     return result

@@ -12,6 +12,7 @@ own are not looked at here.
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from typing import Any, List, Mapping, Optional, Type
 
@@ -29,9 +30,38 @@ class _Change:
 
 
 @dataclass
+class _Address:
+    netdev: Optional[str]
+    address: Optional[str]
+    mtu: Optional[int]
+    uuid: str
+
+    def __post_init__(self) -> None:
+        if self.address:
+            ipaddress.ip_interface(self.address)
+
+
+@dataclass
+class _Link:
+    name: str
+    mac: Optional[str] = None
+    addresses: Optional[List[_Address]] = None
+
+
+@dataclass
+class _Difference:
+    before_header: str
+    after_header: str
+    before: str
+    after: str
+
+
+@dataclass
 class _Concern:
     changed: bool
     error: Any
+    links: Optional[List[_Link]] = None
+    diff: Optional[List[_Difference]] = None
     changes: List[_Change] = field(default_factory=list)
     warnings: List[Any] = field(default_factory=list)
     reboot_reasons: List[Any] = field(default_factory=list)
@@ -93,7 +123,8 @@ def fault(kind: Type[Any], value: Any) -> str:
     """What is wrong with an answer of this kind, empty if nothing is."""
     try:
         read.typed(kind, value)
-    except read.FactsError as error:
+    # That of a value that is no address says nothing of its place.
+    except ValueError as error:
         return str(error)
     return ""
 

@@ -95,9 +95,11 @@ def _differs(concern: Map) -> bool:
 
 
 def blocked(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
-    """The errors of each host that no change before them can do away with."""
+    """Why each host cannot be compared, without errors that a change before them may do away with."""
     found: Dict[str, List[str]] = {}
     for answer in answers:
+        if answer.failure:
+            found[answer.host] = [answer.failure]
         for name, concern in answer.concerns.items():
             cures = [answer.concerns[other]["changed"] for other in CONCERNS.get(name, ()) if other in answer.concerns]
             if concern["error"] and not any(cures):

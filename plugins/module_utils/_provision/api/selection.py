@@ -77,9 +77,13 @@ def in_pod(environ: Mapping[str, str]) -> bool:
     return there and os.path.isfile(SERVICE_ACCOUNT)
 
 
+def _text(kubeconfig: Optional[str], environ: Mapping[str, str]) -> str:
+    return kubeconfig or environ.get("KUBECONFIG") or _KUBECTL_DEFAULT
+
+
 def paths(kubeconfig: Optional[str], environ: Mapping[str, str]) -> List[str]:
-    """The files to read, absolute, in kubectl's order."""
-    text = kubeconfig or environ.get("KUBECONFIG") or _KUBECTL_DEFAULT
+    """The files to read, absolute, in kubectl's order; there may be none (``KUBECONFIG=:``)."""
+    text = _text(kubeconfig, environ)
     return [os.path.abspath(os.path.expanduser(path)) for path in text.split(os.pathsep) if path]
 
 
@@ -89,12 +93,15 @@ def select(params: Mapping[str, Any], environ: Mapping[str, str]) -> Selected:
     host, kubeconfig, context = str(option("host") or "").rstrip("/"), option("kubeconfig"), option("context")
     if option.enough:
         return Selected(host, " and ".join(f"option {name}" for name in option.enough))
-    files = [] if isinstance(kubeconfig, dict) else paths(kubeconfig, environ)
+    given = isinstance(kubeconfig, dict)
+    files = [] if given else paths(kubeconfig, environ)
     where = f"kubeconfig {os.pathsep.join(files)}" if files else "the kubeconfig given as a map"
+    if not files and not given:
+        where = f"kubeconfig {_text(kubeconfig, environ)!r}"
     # Somebody has named a file or a context: no other cluster may be taken for it.
     named = bool(kubeconfig or context or environ.get("KUBECONFIG"))
     try:
-        config = kubeconfigs.merged(files) if files else kubeconfig
+        config = kubeconfig if given else kubeconfigs.merged(files)
         if not named and kubeconfigs.empty(config) and in_pod(environ):
             return Selected(host or _of_pod(environ), "the pod's service account")
         chosen = kubeconfigs.chosen(config, context)

@@ -13,7 +13,7 @@ preflight, provision, teardown and verify ask for these answers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -164,7 +164,7 @@ class StrategyPlan:
     may need objects that are not in the plan: nothing is to be pruned then.
     ``joining`` are nodes that get a configuration of a device plugin that others have already, so that it has to be
     right before they are labelled; ``leaving`` are the labels of nodes that lose the one they have.
-    ``unprepared`` is why it would not work on nodes as they are now, which prepare can change.
+    ``unprepared`` is by host why it would not work on its node as it is now, which prepare can change.
     """
 
     sets: List[ObjectSet] = field(default_factory=list)
@@ -182,7 +182,19 @@ class StrategyPlan:
     leaving: Dict[str, Dict[str, Optional[str]]] = field(default_factory=dict)
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
-    unprepared: List[str] = field(default_factory=list)
+    unprepared: Dict[str, str] = field(default_factory=dict)
+
+    def without(self, hosts: Collection[str]) -> StrategyPlan:
+        """The same with the nodes of these hosts as they are."""
+        return replace(
+            self,
+            labels={host: own for host, own in self.labels.items() if host not in hosts},
+            counters={host: own for host, own in self.counters.items() if host not in hosts},
+            leftovers={host: own for host, own in self.leftovers.items() if host not in hosts},
+            nodes=[node for node in self.nodes if node["metadata"]["name"] not in hosts],
+            joining=[host for host in self.joining if host not in hosts],
+            leaving={host: own for host, own in self.leaving.items() if host not in hosts},
+        )
 
 
 class ManifestNames(NamedTuple):

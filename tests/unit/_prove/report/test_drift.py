@@ -177,6 +177,9 @@ def test_one_that_cannot_be_compared_is_named_and_the_others_are_told() -> None:
     }
     view = report("drift", hosts)
     assert (list(view["hosts"]), view["silent"], view["differ"]) == (["a-1"], ["a-4"], [])
+    # Every host of the run is in one of them, for those who read the JSON.
+    assert list(view["blocked"]) == ["a-2", "a-3"]
+    assert view["blocked"]["a-2"] == ["a-2: no port fits"]
     assert view["text"].splitlines() == [
         "1 node of 4 compared: as planned.",
         "",

@@ -147,6 +147,30 @@ def test_the_report_of_the_others_is_written(data: st.DataObject, facts_of: Fact
     assert wrong <= failing
 
 
+@settings(
+    max_examples=100,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_the_preview_of_the_others_is_shown(data: st.DataObject) -> None:
+    address = {"netdev": "eth1", "address": "10.9.0.1/24", "mtu": 9000, "uuid": "5f2c"}
+    link = {"name": "rdma-rail0", "mac": "b8:59:9f:00:00:01", "addresses": [address]}
+    file = {"kind": "file", "name": "/etc/x", "before": "absent", "after": "present"}
+    texts = {"before_header": "/etc/x (absent)", "after_header": "/etc/x", "before": "", "after": "address=10.9.0.1/24"}
+    links = concern(changed=True, changes=[file], diff=[texts], links=[link])
+    good = {"changed": False, "differs": True, "concerns": {"links": links, "kernel": concern()}}
+    path = data.draw(st.sampled_from(places(good)))
+    sent = {"a": {"group_names": ["x"], DRIFT: replaced(good, path, data.draw(JSON))}, "b": {DRIFT: good}}
+    found = report("drift", sent, check=True, diff=True)
+    assert "10.9.0.1/24" in found["text"]
+    assert "b" in found["differ"]
+    # Every host is told of in some field.
+    assert {*found["hosts"], *found["silent"], *found["blocked"]} == {"a", "b"}
+
+
 def test_an_answer_that_cannot_be_used_is_named(facts_of: Facts, tmp_path: Path) -> None:
     sent = answered({"lab-01": "lab", "lab-02": "lab"}, facts_of)
     sent["lab-01"]["__rdma_verify_results"][0]["results"][0]["ok"] = "perhaps"

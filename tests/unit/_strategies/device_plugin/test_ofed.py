@@ -57,9 +57,11 @@ def user(name: str) -> dict[str, str]:
     return {"namespace": "training", "name": name, "uid": name, "why": "", "owner": "", "owner_kind": ""}
 
 
-def rollout(hosts: Hosts, nodes: list[dict[str, Any]], probe: dict[str, Any] | None = None) -> dict[str, Any]:
+def rollout(
+    hosts: Hosts, nodes: list[dict[str, Any]], probe: dict[str, Any] | None = None, **own: Any
+) -> dict[str, Any]:
     probes = {name: {**PROBE, **(probe or {})} for name in hosts}
-    return ofed_plan({}, list(hosts), hosts, {node["name"]: node for node in nodes}, probes)
+    return ofed_plan({}, list(hosts), hosts, {node["name"]: node for node in nodes}, probes, **own)
 
 
 def policies(found: dict[str, Any]) -> dict[str, Any]:
@@ -212,6 +214,22 @@ def test_one_node_of_each_group_goes_alone(facts_of: Facts) -> None:
     found = rollout(hosts, nodes)
     assert (found["waves"], found["done"]) == ([["h100-01"], ["v100-02"], ["h100-02"]], ["v100-01"])
     assert (found["nodes"]["v100-02"]["was"], found["nodes"]["v100-02"]["loaded"]) == ("v100.operator", True)
+
+
+def test_a_node_with_something_in_the_way_is_left_out_alone(facts_of: Facts) -> None:
+    hosts = fleet(facts_of)
+    found = rollout(hosts, [use(hosts, "v100-01", unschedulable=True), use(hosts, "v100-02")])
+    assert (found["problems"], list(found["refused"]), found["waves"]) == ([], ["v100-01"], [["v100-02"]])
+    assert "v100-01: rdma_ofed_deploy is true, but this node is cordoned" in found["refused"]["v100-01"][0]
+    assert found["labels"]["v100-01"][LABEL] == "v100.operator"
+
+
+def test_a_node_that_failed_before_is_left_out(facts_of: Facts) -> None:
+    hosts = fleet(facts_of)
+    # Its facts may be those of an earlier run, and there is no probe of it.
+    found = rollout(hosts, [use(hosts, name) for name in hosts], failed=["v100-01"])
+    assert (found["problems"], found["refused"], found["waves"]) == ([], {}, [["v100-02"]])
+    assert found["warnings"] == ["v100-01 is left out, because it failed before"]
 
 
 def test_the_way_back_is_taken_node_by_node(facts_of: Facts) -> None:

@@ -75,7 +75,7 @@ class DriverPlan:
     ``joining`` are nodes that get a driver that others of their group have already, so that its filter has to be right
     before they are labelled; ``leaving`` are the labels of nodes that lose the driver they have.
 
-    ``unprepared`` is why the driver would not work on nodes as they are now, which the room prepare can change.
+    ``unprepared`` is by host why the driver would not work on its node as it is now, which the room prepare can change.
     There are no objects where there are problems.
     """
 
@@ -90,7 +90,7 @@ class DriverPlan:
     unknown: List[str] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
-    unprepared: List[str] = field(default_factory=list)
+    unprepared: Dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -172,11 +172,10 @@ def _unknown_excludes(group: _DriverGroup) -> Found:
                 yield host.name, wrong(f"{exclusions.EXCLUDE}[{position}]", text, right)
 
 
-def _without_nri(hosts: Iterable[InventoryHost]) -> Found:
-    for host in hosts:
-        if host.facts is not None and host.facts.system.nri is False:
-            what = "is off (nothing listens on /var/run/nri/nri.sock), but DRANET attaches NICs only through NRI"
-            yield host.name, Problem("NRI", f"{what}: prepare the node first (role rdma_runtime)")
+def _without_nri(hosts: Iterable[InventoryHost]) -> Dict[str, str]:
+    what = "NRI is off (nothing listens on /var/run/nri/nri.sock), but DRANET attaches NICs only through NRI"
+    why = f"{what}: prepare the node first (role rdma_runtime)"
+    return {host.name: why for host in hosts if host.facts is not None and host.facts.system.nri is False}
 
 
 def _join(groups: Dict[str, _DriverGroup], host: InventoryHost, values: Values) -> Iterator[Problem]:
@@ -285,7 +284,7 @@ def plan(
         except PlanError as error:
             found.append((group.hosts[0].name, error.problem))
     result.problems = messages(found)
-    result.unprepared = messages(_without_nri(host for group in groups.values() for host in group.hosts))
+    result.unprepared = _without_nri(host for group in groups.values() for host in group.hosts)
     if not found and drivers:
         result.objects = drivers_objects.objects(result.namespace, drivers)
         result.nodes = manifests.nodes(result.labels)

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The tags that select parts of each playbook.
+
+With a tag of no task, Ansible would do nothing and report success.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, List, Mapping, Sequence
+
+from ansible import context as command_line
+
+_NODES = ("prepare", "kernel", "links", "runtime")
+_CLUSTER = ("provision", "driver", "claims")
+TAGS: Dict[str, Sequence[str]] = {
+    "audit": ("audit",),
+    "benchmark": ("benchmark",),
+    "drift": ("drift", *_NODES),
+    "facts": ("discover",),
+    "migrate": ("migrate",),
+    "ofed": ("ofed",),
+    "operators": ("operators",),
+    "prepare": ("drift", *_NODES),
+    "provision": _CLUSTER,
+    "site": ("discover", "drift", *_NODES, *_CLUSTER),
+    "teardown": (*_NODES, *_CLUSTER),
+    "verify": ("verify", "host", "cluster", "pod"),
+    "workloads": ("workloads",),
+}
+_SPECIAL = ("all", "tagged", "untagged", "always", "never", "preflight")
+
+
+def problems(context: Mapping[str, Any]) -> List[str]:
+    """What is wrong with ``--tags``. A user's own playbook that imports one of these may have other tags."""
+    if not os.path.isfile(os.path.join(context["playbook_dir"], "preflight.yml")):
+        return []
+    # Paths, or names such as zerocopy.rdma.site.
+    files = [os.path.basename(argument) for argument in command_line.CLIARGS.get("args") or ()]
+    names = [re.sub(r"\.ya?ml\Z", "", file).rpartition(".")[2] for file in files]
+    known = [tag for name in names for tag in TAGS.get(name, ())]
+    if not known:
+        names, known = ["zerocopy.rdma"], [tag for tags in TAGS.values() for tag in tags]
+    unknown = [tag for tag in context["ansible_run_tags"] if tag not in (*known, *_SPECIAL)]
+    return [_problem(tag, names, known) for tag in unknown]
+
+
+def _problem(tag: str, names: Sequence[str], known: Sequence[str]) -> str:
+    others = [name for name, tags in TAGS.items() if tag in tags]
+    which = f"; it is a tag of {', '.join(others)}" if others else ""
+    own = ", ".join(dict.fromkeys(known))
+    return f"No task of {' and '.join(names)} has the tag {tag}{which}. Known tags: {own}."
