@@ -14,6 +14,8 @@ from typing import Any, Dict, List, Mapping
 
 from ansible.errors import AnsibleActionFail
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
+
 # The directory that paths of what a run writes are relative to.
 ARTIFACTS = "rdma_artifacts"
 
@@ -42,7 +44,7 @@ def write(path: str, content: str) -> None:
     if not content:
         os.unlink(path)
         return
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    make_directories(os.path.dirname(path))
     handle, new = tempfile.mkstemp(prefix=".", dir=os.path.dirname(path))
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         os.fchmod(file.fileno(), 0o644)

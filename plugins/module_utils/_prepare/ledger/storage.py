@@ -15,6 +15,7 @@ from typing import Iterable, Iterator, List, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored, is_temporary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
 
 @contextlib.contextmanager
@@ -77,7 +78,7 @@ def _share(full: str) -> Optional[int]:
 
 def _acquire(full: str) -> int:
     while True:
-        os.makedirs(full, mode=0o755, exist_ok=True)
+        make_directories(full)
         try:
             descriptor = os.open(full, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, UnreadableError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
 # Always the same name, so that what a killed run left behind is overwritten and renamed by the next one. It begins
 # with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
@@ -158,7 +159,7 @@ class Files:
         directory, name = os.path.split(full)
         temporary = os.path.join(directory, _TEMPORARY.format(name))
         try:
-            os.makedirs(directory, mode=0o755, exist_ok=True)
+            make_directories(directory)
             # Whatever is there: writing into a FIFO, for example, would wait for a reader.
             self.discard_temporary(path)
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
