@@ -201,10 +201,6 @@ class Files:
         except OSError as error:
             raise HostError(f"{path}: {error.strerror}") from error
 
-    def is_empty_directory(self, path: str) -> bool:
-        full = self.full(path)
-        return os.path.isdir(full) and not os.listdir(full)
-
     def remove_empty_directory(self, path: str) -> None:
         """Remove the directory if nothing is in it."""
         with contextlib.suppress(OSError):

@@ -59,7 +59,7 @@ def as_nobody(act: Callable[[], Any]) -> Any:
     with open(reading, "rb") as pipe:
         found = pipe.read()
     os.waitpid(child, 0)
-    return pickle.loads(found)  # noqa: S301  (of our own process)
+    return pickle.loads(found)
 
 
 @contextlib.contextmanager
