@@ -393,12 +393,13 @@ def test_a_refusal_is_no_longer_than_anybody_reads(machine: Machine) -> None:
     machine.thread.start()
     connection = machine.accept().register()
     asked = {"rdma.zerocopy.io/nics": ",".join(f"mlx5_{number}" for number in range(20000))}
-    for payload in (create(asked, ""), create({"rdma.zerocopy.io/nics": "nearest"}, "GPU" * 50000)):
+    unknown = create({"rdma.zerocopy.io/nics": "nearest"}, "GPU" * 50000)
+    for payload, end in ((create(asked, ""), " ..."), (unknown, "in the annotation rdma.zerocopy.io/nics instead")):
         answer, error = connection.ask("CreateContainer", payload)
         assert answer == b""
         assert error.startswith("no RDMA devices for llm/p, container main: rdma.zerocopy.io/nics: ")
         assert len(error) < 1100
-        assert error.endswith(" ...")
+        assert error.endswith(end)
 
 
 def test_annotations_of_any_depth_say_nothing(machine: Machine) -> None:
@@ -432,3 +433,20 @@ def test_the_owner_of_the_directory_of_metrics_gets_no_further(
         assert secret.read_text() == "root's\n"
         assert list(theirs.iterdir()) == []
         assert machine.status.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("value", ["hunter2", "0,hunter2", "GPU-hunter2", "nvidia.com/gpu=hunter2"])
+def test_what_a_tenant_has_in_the_environment_is_for_nobody_else(
+    machine: Machine, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    """Its value may be of a Secret, which those who read events, the status or the log may not see."""
+    machine.listen()
+    machine.thread.start()
+    connection = machine.accept().register()
+    _answer, error = connection.ask("CreateContainer", create({"rdma.zerocopy.io/nics": "nearest"}, value))
+    assert "of unknown form of the container cannot be identified" in error
+    machine.said(refused=1)
+    machine.stop()
+    for text in (error, machine.status.read_text(), capsys.readouterr().err):
+        assert "hunter2" not in text
+    assert machine.status.stat().st_mode & 0o777 == 0o600
