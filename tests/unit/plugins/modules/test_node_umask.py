@@ -75,6 +75,8 @@ def test_modes_are_the_same_under_every_umask(run_part: Run, tmp_path: Path) -> 
         assert os.umask(0o022) == mask
         found[mask] = _modes(root)
     assert found[0o000] == found[0o022] == found[0o077]
+    ledgers = [mode for name, mode in found[0o022].items() if name.endswith("/ledger.json")]
+    assert {mode & 0o777 for mode in ledgers} == {0o600}
     for name in ("usr/local/libexec", "etc/systemd/system/multi-user.target.wants", "var/lib/zerocopy-rdma"):
         assert found[0o022][name] & 0o777 == 0o755, name
 
