@@ -9,14 +9,15 @@ import base64
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import module as end
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import run as run_tool
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare import test_killed
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.links.nm_node import NodeTree
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.test_files import make, tree
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.test_killed import CASES
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
     as_nobody,
     need_root,
@@ -82,17 +83,17 @@ def test_modes_are_the_same_under_every_umask(run_part: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("mask", MASKS, ids=oct)
-@pytest.mark.parametrize(("act", "files"), test_killed.CASES)
+@pytest.mark.parametrize(("act", "files"), CASES)
 def test_the_library_alone_does_not_depend_on_it_either(
     tmp_path: Path, act: Callable[[str, bool], None], files: Dict[str, str], mask: int
 ) -> None:
-    found = []
+    found: List[Dict[str, int]] = []
     for umask in (0o022, mask):
-        root = test_killed.make(tmp_path / f"{umask:03o}-{mask:03o}-{len(found)}", files)
+        root = make(tmp_path / f"{umask:03o}-{mask:03o}-{len(found)}", files)
         os.umask(umask)
         act(root, True)
         os.umask(0o022)
-        found.append({path: mode for path, (mode, _content) in test_killed.tree(root).items()})
+        found.append({path: mode for path, (mode, _content) in tree(root).items()})
     assert found[0] == found[1]
 
 
@@ -103,12 +104,12 @@ def test_a_local_user_cannot_replace_what_root_runs(run_part: Run) -> None:
         os.umask(0o000)
         _everything(run_part, root)
 
-        def attack() -> List[Tuple[str, ...]]:
+        def attack() -> List[str]:
             done = []
             for directory, below, names in os.walk(str(root)):
                 for name in (*below, *names):
                     if os.access(os.path.join(directory, name), os.W_OK):
-                        done.append((directory, name))
+                        done.append(os.path.join(directory, name))
             return done
 
         assert as_nobody(attack) == []
