@@ -9,10 +9,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any, Dict, List, Mapping
 
 from ansible.errors import AnsibleActionFail
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writing
 
 # The directory that paths of what a run writes are relative to.
 ARTIFACTS = "rdma_artifacts"
@@ -20,7 +21,7 @@ ARTIFACTS = "rdma_artifacts"
 
 def path(text: str, base: str = "") -> str:
     """A path as users write it, absolute."""
-    return os.path.realpath(os.path.join(os.path.expanduser(base), os.path.expanduser(str(text))))
+    return os.path.abspath(os.path.join(os.path.expanduser(base), os.path.expanduser(str(text))))
 
 
 def artifact(text: str, context: Mapping[str, Any]) -> str:
@@ -30,24 +31,20 @@ def artifact(text: str, context: Mapping[str, Any]) -> str:
 
 def content(path: str) -> str:
     """What a file has in it, nothing if there is none."""
-    if not os.path.isfile(path):
+    try:
+        # What is no text differs from any.
+        return writing.text(path, follow=True)
+    except OSError:
+        # Something else is in its place, and differs as well.
         return ""
-    # What is no text differs from any.
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
 
 
 def write(path: str, content: str) -> None:
     """Write a file as a whole, or remove one without content."""
     if not content:
-        os.unlink(path)
+        writing.remove(path)
         return
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    handle, new = tempfile.mkstemp(prefix=".", dir=os.path.dirname(path))
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o644)
-        file.write(content)
-    os.replace(new, path)
+    writing.replace(path, content.encode(), follow=True)
 
 
 def changed(files: Mapping[str, str], check: bool) -> List[Dict[str, str]]:

@@ -326,3 +326,15 @@ def test_modules_filters_and_actions_are_thin(name):
     code = [node for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
 
     assert sum(len(ast.unparse(node).splitlines()) for node in code) <= THIN
+
+
+def test_directories_are_made_in_one_place():
+    """Where modes do not depend on the umask of whoever runs us."""
+    makers = {
+        name
+        for name, path in SOURCES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("mkdir", "makedirs")
+    }
+
+    assert makers == {"module_utils._values.writing"}

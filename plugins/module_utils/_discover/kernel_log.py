@@ -103,8 +103,10 @@ _BOOT = re.compile(r"\bbtime ([0-9]{1,12})\b")
 # What messages about a device start with: the driver and the device's address. Of a process, the kernel writes the name
 # in the same place, which anyone can choose: 15 characters, in which a driver's name and an address have no room.
 _DEVICE = re.compile(rf"[A-Za-z][\w-]{{2,31}} ({pci.PATTERN})(?=[: ])|NETDEV WATCHDOG: (\S+) \(", re.ASCII)
-# Those of GPUDirect's module are about no single HCA.
-_PEERMEM = re.compile(r"(?:nvidia[-_]peermem|nv_peer_mem)[: ].*\bERROR\b")
+# Those of GPUDirect's module are about no single HCA. Function and line have no room in the name of a process.
+_PEERMEM = re.compile(r"(?:nvidia[-_]peermem|nv_peer_mem):? \w+:[0-9]+ ERROR\b", re.ASCII)
+# The kernel about a process, whose name comes first and the name of its file last: both are its user's text.
+_PROCESS = re.compile(r".{1,15}\[[0-9]{1,10}\]: ")
 PEERMEM = "nvidia_peermem"
 _STARTED = (
     r"health (?:recovery succeeded|revovery succeded)|: firmware version: [0-9]|: \S.* found at mem "
@@ -160,6 +162,8 @@ def _listen(log: KernelLog, names: Mapping[str, str]) -> Optional[Dict[Tuple[str
     silent = True
     for at, message in log.messages():
         silent = False
+        if _PROCESS.match(message):
+            continue
         if _PEERMEM.match(message):
             heard = found.setdefault((codes.PEERMEM_ERROR, PEERMEM), _Heard(at))
             heard.last, heard.count, heard.message = at, heard.count + 1, message

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import posixpath
@@ -22,6 +23,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 Images = Dict[str, Dict[str, str]]
 
+# Registries refuse manifests of more than 4 MiB. Of files, an archive has some for each layer.
+_LARGEST = 8 << 20
+_MOST_MEMBERS = 100000
+# Bytes of all documents that are read, with what reading one costs anyway.
+_ALL, _EACH = 64 << 20, 4096
 _NAME, _REFERENCE = "io.containerd.image.name", "org.opencontainers.image.ref.name"
 
 
@@ -38,21 +44,42 @@ def images(path: str) -> Images:
     """
     found: Images = {}
     try:
-        with tarfile.open(path, "r:") as tar:
+        with _File(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             archive = _Archive(tar)
             for name, architecture, identity in archive.images():
                 found.setdefault(name, {})[architecture] = identity
     except OSError as error:
         raise ArchiveError(f"cannot be read: {error.strerror or error}") from error
-    except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _TooLargeError as error:
+        raise ArchiveError(str(error)) from error
+    except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArchiveError("is not an uncompressed tar archive of container images") from error
     return found
+
+
+class _TooLargeError(Exception):
+    """No archive of images has as much as this; reading on would fill the memory."""
+
+
+class _File(io.FileIO):
+    """A file that is not read in large pieces: tarfile reads the names of a member whole, whatever size they claim."""
+
+    def read(self, size: Optional[int] = -1) -> bytes:
+        if size is None or not 0 <= size <= _LARGEST:
+            raise _TooLargeError(f"has a header of more than {_LARGEST} bytes")
+        return super().read(size) or b""
 
 
 class _Archive:
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
-        self._members = {posixpath.normpath(member.name): member for member in tar.getmembers() if member.isfile()}
+        self._left = _ALL
+        self._members: Dict[str, tarfile.TarInfo] = {}
+        for count, member in enumerate(tar):
+            if count >= _MOST_MEMBERS:
+                raise _TooLargeError(f"has more than {_MOST_MEMBERS} files")
+            if member.isfile():
+                self._members[posixpath.normpath(member.name)] = member
 
     def images(self) -> Iterator[Tuple[str, str, str]]:
         if "oci-layout" not in self._members:
@@ -89,7 +116,15 @@ class _Archive:
         return "sha256:" + hashlib.sha256(self._content(path)).hexdigest()
 
     def _content(self, path: str) -> bytes:
-        handle = self._tar.extractfile(self._members[posixpath.normpath(path)])
+        member = self._members[posixpath.normpath(path)]
+        # A sparse one can be of any size in an archive of some bytes.
+        if member.size > _LARGEST:
+            raise _TooLargeError(f"has a {path} of more than {_LARGEST} bytes")
+        # An index can name itself, or ten others that each name ten others.
+        self._left -= member.size + _EACH
+        if self._left < 0:
+            raise _TooLargeError("has more indexes, manifests and configurations than any archive of images")
+        handle = self._tar.extractfile(member)
         return handle.read() if handle else b""
 
 

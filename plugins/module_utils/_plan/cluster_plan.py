@@ -274,10 +274,8 @@ def _left_behind(leftovers: Mapping[str, Sequence[str]], cluster: ClusterState) 
     """What of these extended resources is in the status of nodes."""
     there = dict(leftovers)
     if cluster.extended_resources is not None:
-        there = {
-            node: [name for name in names if name in cluster.extended_resources.get(node, ())]
-            for node, names in leftovers.items()
-        }
+        known = {node: set(cluster.extended_resources.get(node, ())) for node in leftovers}
+        there = {node: [name for name in names if name in known[node]] for node, names in leftovers.items()}
     return {node: names for node, names in there.items() if names}
 
 

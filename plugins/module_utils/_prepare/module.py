@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Dict, Mapping, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
@@ -20,10 +21,14 @@ def answer(module: AnsibleModule, call: Callable[[], Dict[str, Any]]) -> None:
 
     The ``diff`` is returned only with ``--diff``, because Ansible would print it at ``-vvv`` as well.
     """
+    # The node's tools make files too, with the modes that they have when the system starts them.
+    before = os.umask(0o022)
     try:
         result = call()
     except HostError as error:
         module.fail_json(msg=str(error))
+    finally:
+        os.umask(before)
     if not module._diff:
         result.pop("diff", None)
     for warning in result.pop("warnings", []):

@@ -13,7 +13,7 @@ When a plugin goes, the kubelet sets what is allocatable of its resources to 0, 
 from __future__ import annotations
 
 import time
-from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
@@ -136,11 +136,10 @@ def remove(
     leftovers = [entry for entry in leftovers if entry not in used]
     # Check mode has not waited for them.
     kept = [] if check else [entry for entry in leftovers if entry.kept]
-    for resource in dict.fromkeys(entry.resource for entry in kept):
-        nodes = fold(entry.node for entry in kept if entry.resource == resource)
+    for resource, names in _by_resource(kept).items():
         problems.append(
-            f"{resource} on {nodes} is written again by the kubelet until its device plugin has been gone for five"
-            " minutes: run this again then"
+            f"{resource} on {fold(names)} is written again by the kubelet until its device plugin has been gone for"
+            " five minutes: run this again then"
         )
     back: List[Leftover] = []
     if not check:
@@ -150,7 +149,8 @@ def remove(
     told = [f"{entry.resource} of {entry.node} is advertised again: its device plugin has come back" for entry in back]
     if told and not keep_used:
         raise ClusterError("; ".join(told))
-    leftovers = [entry for entry in leftovers if entry not in back]
+    returned = set(back)
+    leftovers = [entry for entry in leftovers if entry not in returned]
     removed = {node: [entry.resource for entry in entries] for node, entries in _by_node(leftovers).items()}
     return {"changed": bool(removed), "nodes": removed, "warnings": problems + told, "diff": _diff(leftovers)}
 
@@ -162,13 +162,19 @@ def _by_node(leftovers: Sequence[Leftover]) -> Dict[str, List[Leftover]]:
     return found
 
 
+def _by_resource(leftovers: Iterable[Leftover]) -> Dict[str, List[str]]:
+    found: Dict[str, List[str]] = {}
+    for entry in leftovers:
+        found.setdefault(entry.resource, []).append(entry.node)
+    return found
+
+
 def _in_use(pods: Sequence[Object], leftovers: Sequence[Leftover], check: bool) -> Tuple[List[str], Set[Leftover]]:
     """What is in the way of removing which of them."""
     problems = []
     used = {entry for entry in leftovers if entry.advertised and not check}
-    for resource in dict.fromkeys(entry.resource for entry in leftovers if entry in used):
-        nodes = fold(entry.node for entry in leftovers if entry in used and entry.resource == resource)
-        problems.append(f"{resource} is still advertised on {nodes}: remove its device plugin first")
+    for resource, names in _by_resource(entry for entry in leftovers if entry in used).items():
+        problems.append(f"{resource} is still advertised on {fold(names)}: remove its device plugin first")
     held = holders(pods, leftovers)
     if held:
         problems.append(in_the_way(held))

@@ -117,6 +117,11 @@ REFUSED = (
         ("x 0000:05:00.0:[21078]: segfault at 0 ip 0 sp 0 error 4 in Cold reset is required: synd 0x8[1+1]", None),
         ("traps: 0000:05:00.0:[21078] trap invalid opcode ip:0 sp:0 error:0 in Cold reset is required[1+1]", None),
         ("traps: mlx5_core 0000:[21078] trap invalid opcode ip:0 sp:0 error:0 in Cold reset is required[1+1]", None),
+        ("nvidia-peermem [21078]: segfault at 0 ip 0 sp 0 error 4 in ERROR[401000+1000]", None),
+        ("nv_peer_mem a:1[21078]: segfault at 0 ip 0 sp 0 error 4 in ERROR[401000+1000]", None),
+        ("nvidia-peermem:[21078]: unhandled exception: SP Alignment, ESR 0x0, in ERROR[401000+1000]", None),
+        ("nvidia-peermem invoked oom-killer: gfp_mask=0x0(ERROR), order=0, oom_score_adj=1000", None),
+        ('audit: type=1701 audit(1.1:2): comm="mlx5_core" exe="/x 0000:05:00.0: Cold reset is required"', None),
     ],
 )
 def test_what_the_kernel_says_and_what_others_make_it_say(
@@ -126,6 +131,20 @@ def test_what_the_kernel_says_and_what_others_make_it_say(
     (tmp_path / "dev/kmsg").write_text(f"4,1,1000000,-;{message}\n4,2,2000000,-;{message}\n")
     found = kernel_log.warnings(Tree(str(tmp_path)), {"0000:05:00.0": "mlx5_0"}) or []
     assert [(entry.code, entry.subject, entry.fields["count"]) for entry in found] == ([(*heard, 2)] if heard else [])
+
+
+def test_only_the_driver_says_that_an_hca_failed(tmp_path: Path) -> None:
+    """Two lines of a local user, who chose name and file of a process, before that of the driver."""
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kmsg").write_text((KMSG / "local-user.kmsg").read_text())
+    (found,) = kernel_log.warnings(Tree(str(tmp_path)), {"0000:66:00.0": "mlx5_0"}) or []
+    assert (found.code, found.subject, found.fields["count"]) == ("hca_unhealthy", "mlx5_0", 1)
+    assert found.fields["message"].startswith("mlx5_core 0000:66:00.0: health_care")
+    # A user cannot say that it is over, either.
+    with (tmp_path / "dev/kmsg").open("a") as log:
+        log.write("4,1204,5000003,-;x 0000:66:00.0 [9]: segfault at 0 error 4 in health recovery succeeded[1+1]\n")
+    (found,) = kernel_log.warnings(Tree(str(tmp_path)), {"0000:66:00.0": "mlx5_0"}) or []
+    assert "recovered" not in found.fields
 
 
 def test_when_and_how_often(root_of: Root, tmp_path: Path) -> None:

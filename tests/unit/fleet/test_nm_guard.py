@@ -247,8 +247,8 @@ def test_a_file_is_replaced_whole_with_its_mode(tmp_path: Path) -> None:
     own.remove("/etc/a/b/file")
     own.remove("/etc/a/b/file")
     assert (own.stored("/etc/a/b/file"), own.text("/etc/a/b/file"), own.exists("/etc/a/b/file")) == (None, None, False)
-    assert own.is_empty_directory("/etc/a/b")
-    assert not own.is_empty_directory("/etc/a")
+    assert own.names("/etc/a/b") == []
+    assert own.names("/etc/a")
     own.remove_empty_directory("/etc/a")
     own.remove_empty_directory("/etc/a/b")
     assert own.names("/etc/a") == []

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import kustomize, rewrite, unread
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
 _ENDINGS = (".yml", ".yaml", ".json")
 _ENCRYPTED = "is encrypted by SOPS, which signs the whole file: change it with sops"
@@ -91,7 +92,7 @@ def _write(path: str, text: str) -> None:
     target = os.path.realpath(path)
     directory = os.path.dirname(target)
     try:
-        os.makedirs(directory, exist_ok=True)
+        make_directories(directory)
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=".rdma-migrate-")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:

@@ -27,6 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
 _NOTES = {"pending": document.text}
 _RESTART, _RELOAD = "restart", "reload"
@@ -136,7 +137,7 @@ class _DaemonRun:
                     os.unlink(link)
                 self.files.remove_empty_directory(os.path.dirname(self.daemon.enabled))
             else:
-                os.makedirs(os.path.dirname(link), exist_ok=True)
+                make_directories(os.path.dirname(link))
                 os.symlink(self.daemon.unit_path, link)
         except OSError as error:
             raise HostError(f"{self.daemon.enabled}: {error.strerror}") from error

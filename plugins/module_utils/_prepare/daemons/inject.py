@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.d
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import (
     ConfigurationError,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory, memlock, writing
 
 DAEMON = NodeDaemon(
     concern="inject",
@@ -200,7 +200,14 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
 def _refuse_foreign_metrics(files: Files, wanted: Optional[DaemonRequest]) -> None:
     """:raises HostError: the metrics would replace a file of somebody else."""
     path = str(wanted.config["metrics"]) if wanted else ""
-    if path and not output.is_ours(files.text(path) or ""):
+    if not path:
+        return
+    directory, name = os.path.split(path)
+    try:
+        ours = output.is_ours(writing.text(os.path.join(files.full(directory), name)))
+    except OSError as error:
+        raise HostError(f"metrics is {path!r}, which {error.strerror}: remove it, or set another path") from error
+    if not ours:
         right = "but this file has something other than the plugin's metrics: remove it, or set another path"
         raise HostError(f"metrics is {path!r}, {right}")
 

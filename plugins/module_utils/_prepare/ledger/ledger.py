@@ -208,7 +208,7 @@ class Ledger:
             try:
                 return look()
             except HostError:
-                if held or not self.files.exists(STATE):
+                if held or not self.files.exists(storage.lock_of(STATE)):
                     raise
         # The first run of all has begun meanwhile, so what was seen may be half of it.
         with storage.shared(self.files, STATE):
@@ -219,7 +219,7 @@ class Ledger:
         """Remove what a killed run left, if there is anything: a half-written ledger, and all of one that is empty."""
         left = self.files.is_half_written(self.path)
         if self._document.empty:
-            left = left or self.files.exists(self.directory) or self.files.is_empty_directory(STATE)
+            left = left or self.files.exists(self.directory) or storage.is_unused(self.files, STATE)
         if left:
             with self.locked():
                 pass

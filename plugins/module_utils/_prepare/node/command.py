@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from typing import Dict, Optional, Protocol, Sequence
@@ -17,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 
 # The exit status of a tool that is not there, as a shell's.
 NOT_INSTALLED = 127
+_DIRECTORIES = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"]
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,15 @@ class Runner(Protocol):
 
 def environment() -> Dict[str, str]:
     """The environment in which tools answer in English, and those in sbin are found over ssh as well."""
-    path = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "", "PATH": path}
+    given = os.environ.get("PATH", "").split(":")
+    # One that is empty or relative means the directory where a run happens to be, which others may write to.
+    path = [entry for entry in given if entry.startswith("/")] + _DIRECTORIES
+    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "", "PATH": ":".join(path)}
+
+
+def find(tool: str) -> str:
+    """Where a tool is, empty if it is not installed."""
+    return shutil.which(tool, path=environment()["PATH"]) or ""
 
 
 def run(argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, UnreadableError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import LARGEST, make_directories
 
 # Always the same name, so that what a killed run left behind is overwritten and renamed by the next one. It begins
 # with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
@@ -104,7 +105,10 @@ class Files:
                 if not stat.S_ISREG(status.st_mode) and status.st_rdev != os.makedev(1, 3):
                     raise UnreadableError(f"{path} is not a regular file")
                 with open(descriptor, "rb", closefd=False) as handle:
-                    return Stored(handle.read(), status.st_mode & 0o7777, status.st_uid, status.st_gid)
+                    content = handle.read(LARGEST + 1)
+                    if len(content) > LARGEST:
+                        raise UnreadableError(f"{path} is larger than {LARGEST} bytes")
+                    return Stored(content, status.st_mode & 0o7777, status.st_uid, status.st_gid)
             finally:
                 os.close(descriptor)
         except (FileNotFoundError, NotADirectoryError):
@@ -158,7 +162,7 @@ class Files:
         directory, name = os.path.split(full)
         temporary = os.path.join(directory, _TEMPORARY.format(name))
         try:
-            os.makedirs(directory, mode=0o755, exist_ok=True)
+            make_directories(directory)
             # Whatever is there: writing into a FIFO, for example, would wait for a reader.
             self.discard_temporary(path)
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -199,10 +203,6 @@ class Files:
             return
         except OSError as error:
             raise HostError(f"{path}: {error.strerror}") from error
-
-    def is_empty_directory(self, path: str) -> bool:
-        full = self.full(path)
-        return os.path.isdir(full) and not os.listdir(full)
 
     def remove_empty_directory(self, path: str) -> None:
         """Remove the directory if nothing is in it."""

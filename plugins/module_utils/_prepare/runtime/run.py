@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import copy
 import os
-import shutil
 from typing import Any, Dict, List, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, find, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import records
@@ -112,7 +111,7 @@ class RuntimeRun:
                 pass
         runtime = of(self._layout)
         found = [path for path in self._layout.binaries if os.path.exists(path)]
-        path = found[0] if found else shutil.which(runtime.process) or ""
+        path = found[0] if found else find(runtime.process)
         if not path:
             raise HostError(f"runtime: {runtime.process} is not installed (looked for {self._layout.binaries[0]})")
         return path

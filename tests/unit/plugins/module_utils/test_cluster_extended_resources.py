@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any, Dict, Iterator, List, Optional
 
 import pytest
@@ -220,3 +221,19 @@ def test_each_node_loses_its_own(cluster: Server, client: Client) -> None:
     done = extended_resources.remove(client, {"n1": ["rdma/other"], "n2": [HOSTDEV]}, timeout=0, check=False)
     assert done == {"changed": False, "nodes": {}, "warnings": [], "diff": []}
     assert not [method for method, *_rest in cluster.seen if method == "PATCH"]
+
+
+@pytest.mark.parametrize("allocatable", ["0", "1"])
+def test_ten_thousand_names_take_as_long_as_they_are_many(
+    cluster: Server, client: Client, allocatable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As whoever may write the status of a node can put there."""
+    names = [f"rdma/hca-{number}" for number in range(10000)]
+    status = {"capacity": dict.fromkeys(names, "1"), "allocatable": dict.fromkeys(names, allocatable)}
+    cluster.paths["/api/v1/nodes"] = (200, {}, {"items": [{**node("1", "0"), "status": status}]})
+    # Somebody has them again when they are to be written.
+    monkeypatch.setattr(extended_resources, "_write", lambda _client, entries: list(entries))
+    began = time.process_time()
+    done = extended_resources.remove(client, {"n1": names}, timeout=0, check=False, keep_used=True)
+    assert time.process_time() - began < 3
+    assert (done["changed"], len(done["warnings"])) == (False, 20000 if allocatable == "0" else 10000)

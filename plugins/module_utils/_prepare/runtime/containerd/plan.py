@@ -165,7 +165,7 @@ def _keys(
         wanted = int(parts["memlock"]["limit"])
         chosen = runtime_keys.chosen_handlers(parts["memlock"]["handlers"], before)
         plan.handlers = sorted(chosen)
-        made: Dict[str, str] = {}
+        made: Dict[str, File] = {}
         for name, base in chosen.items():
             path = f"{layout.specs}/{SPEC}{'-' + name if base else ''}.json"
             if posixpath.dirname(base) == layout.specs and runtime_own.named(base):
@@ -177,11 +177,16 @@ def _keys(
             if base:
                 plan.files.append(base)
             if path not in made:
-                made[path] = oci_spec.rendered(
-                    oci_spec.with_memlock(_base_spec(files, layout, base, dump, run), wanted)
-                )
-        specs += [File(path, text) for path, text in made.items()]
+                spec = oci_spec.with_memlock(_base_spec(files, layout, base, dump, run), wanted)
+                made[path] = File(path, oci_spec.rendered(spec), _mode(files, base))
+        specs += made.values()
     return keys, specs
+
+
+def _mode(files: Files, base: str) -> int:
+    """Whoever may not read the specification that ours is made of may not read ours."""
+    stored = files.stored(base) if base else None
+    return 0o644 & stored.mode if stored else 0o644
 
 
 def _base_spec(

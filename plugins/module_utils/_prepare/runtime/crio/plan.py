@@ -44,6 +44,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.tom
     with_keys,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
 _NRI: Path = ("crio", "nri")
 _ULIMITS: Path = ("crio", "runtime", "default_ulimits")
@@ -200,7 +201,7 @@ def _accepted(
         for path in sorted({*dropins, *texts}):
             text = texts.get(path) or files.text(path) or ""
             target = os.path.join(directory, os.path.relpath(path, layout.dropins))
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+            make_directories(os.path.dirname(target))
             with open(target, "w", encoding="utf-8", errors="surrogateescape") as handle:
                 handle.write(text)
         main = ["--config", layout.main] if files.exists(layout.main) else []

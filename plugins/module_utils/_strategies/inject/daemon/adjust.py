@@ -81,14 +81,15 @@ def given(want: NicWish, pod: Pod, container: Container, config: Configuration, 
     variables = environment(hcas, container.environment) if config.environment else {}
     # What the container has already would be a conflict.
     new = [node for node in devices if node.path not in container.devices]
-    return Given(Adjustment(new, variables, config.memlock), [hca.name for hca in hcas])
+    # Without an HCA, as with the device of the connection manager alone, there is no memory to register.
+    return Given(Adjustment(new, variables, config.memlock if hcas else 0), [hca.name for hca in hcas])
 
 
 def _nearest(held: Held, found: Hardware) -> List[HcaPlace]:
     # Which GPU a MIG device is of makes no difference where all have the same NICs.
     alike = len({tuple(gpu.nearest) for gpu in found.gpus}) == 1
     if held.unknown and not alike:
-        raise NothingFoundError(f"GPU {', '.join(held.unknown)} of the container cannot be identified; {_BY_NAME}")
+        raise NothingFoundError(f"{held.named_unknown} of the container cannot be identified; {_BY_NAME}")
     if not held.some:
         raise NothingFoundError(f"the container has no GPU that a NIC could be near; {_BY_NAME}")
     names = list(dict.fromkeys(name for gpu in held.gpus or found.gpus for name in gpu.nearest))

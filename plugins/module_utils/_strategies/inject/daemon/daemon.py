@@ -272,7 +272,7 @@ class InjectDaemon:
         if document == self._told:
             return
         try:
-            output.write(self._path, document + "\n")
+            output.write(self._path, document + "\n", 0o600)
             if self._config.metrics:
                 output.write(self._config.metrics, self._status.metrics())
             self._told, self._unwritable = document, ""

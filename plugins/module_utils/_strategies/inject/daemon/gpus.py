@@ -19,10 +19,13 @@ from typing import Iterable, List, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.hardware import GpuPlace
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import Container
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 # Where the device plugin mounts one file for each GPU with the strategy volume-mounts.
 _MOUNTS = "/var/run/nvidia-container-devices/"
+# Far more than any node has: everybody waits for the answer about what one container asks for.
+_LONGEST, _MOST = 1 << 14, 1024
 _VOID, _NONE, _ALL = "void", "none", "all"
 # Kinds of nvidia-ctk, of the device plugin (k8s.device-plugin.nvidia.com/gpu) and of the DRA driver. With
 # management.nvidia.com/gpu the GPU operator looks after GPUs, and does not use them.
@@ -32,6 +35,7 @@ _DRA = re.compile(r"(?:.*-)?gpu-(\d{1,5})(?:-mig-.*)?")
 _NODE = re.compile(r"/dev/nvidia(\d{1,5})")
 _INDEX = re.compile(r"(\d{1,5})(?::\d{1,5})?")
 # GPU-<UUID>, and MIG devices of drivers before 470, which name theirs: MIG-GPU-<UUID>/1/0.
+_FORM = re.compile(r"\d{1,5}(?::\d{1,5})?|minor \d{1,5}|(?:MIG-)?(?:GPU-)?[0-9a-f-]{4,36}(?:/\d+/\d+)?", re.IGNORECASE)
 _UUID = re.compile(r"(?:MIG-)?(GPU-[0-9a-f-]{4,36})(?:/\d+/\d+)?", re.IGNORECASE)
 
 
@@ -41,6 +45,15 @@ class Held:
 
     gpus: List[GpuPlace] = field(default_factory=list)
     unknown: List[str] = field(default_factory=list)
+
+    @property
+    def named_unknown(self) -> str:
+        """Those for messages, which more people read than the container's environment: values may be anything."""
+        known = ", ".join(name for name in self.unknown if _FORM.fullmatch(name))
+        others = sum(not _FORM.fullmatch(name) for name in self.unknown)
+        if not others:
+            return f"GPU {known}"
+        return f"GPU {known} and {others} of unknown form" if known else f"{counted(others, 'GPU')} of unknown form"
 
     @property
     def some(self) -> bool:
@@ -59,7 +72,10 @@ def held(container: Container, gpus: Sequence[GpuPlace]) -> Held:
     An image may have that variable with the value ``all``; the NVIDIA runtime takes it for a request, and so does this.
     """
     found = Held()
-    for name in list(_device_names(container)) or _visible(container):
+    names = list(dict.fromkeys(list(_device_names(container)) or _visible(container)))
+    if len(names) > _MOST:
+        return Held(unknown=names[:_MOST])
+    for name in names:
         places = _places(name, gpus)
         found.gpus += [gpu for gpu in places if gpu not in found.gpus]
         if not places:
@@ -96,7 +112,10 @@ def _visible(container: Container) -> List[str]:
     mounted = [name for name in mounts if name]
     if mounted:
         return mounted
-    names = [name.strip() for name in container.environment.get(_VARIABLE, "").split(",")]
+    text = container.environment.get(_VARIABLE, "")
+    if len(text) > _LONGEST:
+        return [text[:_LONGEST]]
+    names = [name.strip() for name in text.split(",")]
     if {_VOID, _NONE}.intersection(names):
         return []
     # NVIDIA's runtime takes names of CDI as well.

@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writing
+
 PREFIX = "zerocopy_rdma_inject"
 COUNTER = f"{PREFIX}_containers_total"
 FIRST = f"# HELP {COUNTER} "
@@ -21,17 +23,15 @@ def temporary(path: str) -> str:
     return f"{path}.tmp"
 
 
-def write(path: str, text: str) -> None:
+def write(path: str, text: str, mode: int = 0o644) -> None:
     """Replace a file, so that readers see the old or the new one. Raises OSError."""
-    with open(temporary(path), "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary(path), path)
+    writing.replace(path, text.encode(), os.path.basename(temporary(path)), mode)
 
 
 def remove(path: str) -> None:
     """Remove a file, if it exists: node_exporter would otherwise export its values forever."""
     with contextlib.suppress(OSError):
-        os.unlink(path)
+        writing.remove(path)
 
 
 def is_ours(metrics: str) -> bool:

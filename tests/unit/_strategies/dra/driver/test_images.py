@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
+import resource
+import tarfile
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 import pytest
 
@@ -122,3 +126,58 @@ def test_one_gpu_driver_for_the_cluster() -> None:
     # Claims of two groups can be for different versions while one is being replaced.
     two = [InventoryHost("v100-01", "v100", {"rdma_driver_gpu_version": "25.8.0"}), InventoryHost("h100-01", "h100")]
     assert deployment.plan(two, _inventory.options({})).problems == []
+
+
+def _sparse(path: Path) -> None:
+    """A manifest of 100 GiB in an archive of 10 KiB."""
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo("manifest.json")
+        member.pax_headers = {"GNU.sparse.size": str(100 << 30), "GNU.sparse.numblocks": "0", "GNU.sparse.map": "0,0"}
+        tar.addfile(member)
+
+
+def _long_name(path: Path) -> None:
+    """A header of 3 GiB, most of which is a hole of the file."""
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 3 << 30
+    path.write_bytes(header.tobuf(tarfile.GNU_FORMAT))
+    os.truncate(path, (3 << 30) + 1024)
+
+
+def _many_members(path: Path) -> None:
+    entry = tarfile.TarInfo("a").tobuf(tarfile.USTAR_FORMAT)
+    path.write_bytes(entry * 100001 + bytes(1024))
+
+
+def _indexes(path: Path) -> None:
+    """Ten indexes, each of which names the next one ten times: 10^10 entries."""
+    layout = image_archive.Layout()
+    descriptor, _identity = layout.manifest("amd64")
+    for _level in range(10):
+        descriptor = layout.index([descriptor] * 10)
+    layout.add(descriptor, containerd=NAME)
+    layout.write(path)
+
+
+def _circle(path: Path) -> None:
+    """An index that names itself: what a digest is of is not checked."""
+    own = json.dumps({"manifests": [{"digest": "sha256:1"}]}).encode()
+    layout = image_archive.Layout()
+    layout.files["blobs/sha256/1"] = own
+    layout.add({"digest": "sha256:1"}, containerd=NAME)
+    layout.write(path)
+
+
+@pytest.mark.parametrize("make", [_sparse, _long_name, _many_members, _indexes, _circle])
+def test_an_archive_cannot_fill_the_memory_or_take_for_ever(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    path = tmp_path / "images.tar"
+    make(path)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (512 << 20), before[1]))
+    try:
+        with pytest.raises(images.ArchiveError, match=r"has (a|more)|is not an uncompressed tar archive"):
+            images.images(str(path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

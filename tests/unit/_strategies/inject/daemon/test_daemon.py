@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import socket
 import struct
@@ -25,6 +26,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.d
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import protobuf
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.protobuf import bytes_field, text_field
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
+    NOBODY,
+    as_nobody,
+    need_root,
+    within_reach,
+)
 
 PLUGIN = "nri.pkg.api.v1alpha1.Plugin"
 # Far above what a slow machine needs: until then a test waits for what does not come.
@@ -100,8 +107,9 @@ class Connection:
 class Machine:
     """A node with a daemon, and the socket of a runtime."""
 
-    def __init__(self, root: Path, directory: Path) -> None:
-        self.socket, self.status, self.metrics = directory / "nri.sock", directory / "status.json", directory / "m.prom"
+    def __init__(self, root: Path, directory: Path, metrics: Optional[Path] = None) -> None:
+        self.socket, self.status = directory / "nri.sock", directory / "status.json"
+        self.metrics = (metrics or directory) / "m.prom"
         self.config: Dict[str, Any] = {"socket": str(self.socket), "metrics": str(self.metrics)}
         self._theirs, self._wake = socket.socketpair()
         self._asked: List[str] = []
@@ -385,12 +393,13 @@ def test_a_refusal_is_no_longer_than_anybody_reads(machine: Machine) -> None:
     machine.thread.start()
     connection = machine.accept().register()
     asked = {"rdma.zerocopy.io/nics": ",".join(f"mlx5_{number}" for number in range(20000))}
-    for payload in (create(asked, ""), create({"rdma.zerocopy.io/nics": "nearest"}, "GPU" * 50000)):
+    unknown = create({"rdma.zerocopy.io/nics": "nearest"}, "GPU" * 50000)
+    for payload, end in ((create(asked, ""), " ..."), (unknown, "in the annotation rdma.zerocopy.io/nics instead")):
         answer, error = connection.ask("CreateContainer", payload)
         assert answer == b""
         assert error.startswith("no RDMA devices for llm/p, container main: rdma.zerocopy.io/nics: ")
         assert len(error) < 1100
-        assert error.endswith(" ...")
+        assert error.endswith(end)
 
 
 def test_annotations_of_any_depth_say_nothing(machine: Machine) -> None:
@@ -400,3 +409,44 @@ def test_annotations_of_any_depth_say_nothing(machine: Machine) -> None:
     deep = create({"devices.noderesource.dev/pod": "[" * 200000}, "0")
     assert connection.ask("CreateContainer", deep) == (b"", "")
     assert struct.calcsize(">II") + len(deep) < 4 << 20
+
+
+@pytest.mark.parametrize("name", ["m.prom", "m.prom.tmp"])
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_the_owner_of_the_directory_of_metrics_gets_no_further(
+    root_of: Callable[[str], Path], name: str, kind: str
+) -> None:
+    need_root()
+    with within_reach() as top:
+        secret, theirs = top / "secret", top / "exporter"
+        secret.write_text("root's\n")
+        theirs.mkdir()
+        os.chown(theirs, NOBODY, NOBODY)
+        machine = Machine(root_of("h100-01"), top, theirs)
+        trap = theirs / name
+        assert as_nobody(lambda: trap.symlink_to(secret) if kind == "link" else os.mkfifo(trap)) is None
+        machine.listen()
+        machine.thread.start()
+        machine.accept().register()
+        machine.said(registered=True)
+        machine.stop()
+        assert secret.read_text() == "root's\n"
+        assert list(theirs.iterdir()) == []
+        assert machine.status.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("value", ["hunter2", "0,hunter2", "GPU-hunter2", "nvidia.com/gpu=hunter2"])
+def test_what_a_tenant_has_in_the_environment_is_for_nobody_else(
+    machine: Machine, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    """Its value may be of a Secret, which those who read events, the status or the log may not see."""
+    machine.listen()
+    machine.thread.start()
+    connection = machine.accept().register()
+    _answer, error = connection.ask("CreateContainer", create({"rdma.zerocopy.io/nics": "nearest"}, value))
+    assert "of unknown form of the container cannot be identified" in error
+    machine.said(refused=1)
+    machine.stop()
+    for text in (error, machine.status.read_text(), capsys.readouterr().err):
+        assert "hunter2" not in text
+    assert machine.status.stat().st_mode & 0o777 == 0o600

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict
@@ -244,3 +245,33 @@ def test_the_program_is_the_same_for_the_same_sources_and_has_all_it_imports() -
     assert "_strategies.inject.daemon.main" in names
     # No Ansible, and nothing of the rooms that come after.
     assert {name.split(".")[0] for name in names} == {"_strategies", "_discover", "_facts", "_values"}
+
+
+def test_the_connection_manager_alone_is_no_reason_to_lock_memory(hardware: Callable[..., Hardware]) -> None:
+    node = hardware("h100-01")
+    for path, memlock in (("rdma_cm", 0), ("uverbs5", -1)):
+        asking = {"devices.noderesource.dev/pod": f"- path: /dev/infiniband/{path}"}
+        found = given(node, pod=replace(POD, annotations=asking))
+        assert (paths(found), found.adjustment.memlock) == ([path], memlock)
+
+
+MANY = {
+    "repeated": {"NVIDIA_VISIBLE_DEVICES": "0," * 650000},
+    "different": {"NVIDIA_VISIBLE_DEVICES": ",".join(f"x{number}" for number in range(190000))},
+    "one": {"NVIDIA_VISIBLE_DEVICES": "-" * 1300000},
+    "cdi": {"NVIDIA_VISIBLE_DEVICES": "nvidia.com/gpu=" + "gpu-" * 325000},
+}
+
+
+@pytest.mark.parametrize("name", [*MANY, "mounts"])
+def test_nobody_waits_for_what_one_container_asks_for(hardware: Callable[..., Hardware], name: str) -> None:
+    node = hardware("h100-01")
+    mounts = [f"/var/run/nvidia-container-devices/{number}" for number in range(30000 if name == "mounts" else 0)]
+    asking = Container("main", MANY.get(name, {}), mounts=mounts)
+    began = time.process_time()
+    wish = adjust.asked(POD, asking, CONFIG)
+    assert wish
+    assert not adjust.beside_nothing(wish, asking)
+    with pytest.raises(NothingFoundError, match="cannot be identified"):
+        adjust.given(wish, POD, asking, CONFIG, node)
+    assert time.process_time() - began < 0.3

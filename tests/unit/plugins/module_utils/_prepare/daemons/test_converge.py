@@ -17,7 +17,7 @@ import shutil
 import socket
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import pytest
 
@@ -257,6 +257,25 @@ def test_systemd_reads_a_unit_again_that_a_killed_run_has_written(node: Node, mo
     node.run(interpreter="/opt/python/bin/python3")
     # Without it, systemd would start the old one again.
     assert node.asked == ["daemon-reload", "reset-failed", "restart"]
+
+
+@pytest.mark.parametrize(
+    ("trap", "message"),
+    [
+        (lambda path: path.symlink_to("/dev/zero"), "which is a link"),
+        (os.mkfifo, "which is not a regular file"),
+        (lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 3 << 30), "which is larger than"),
+    ],
+    ids=["link", "fifo", "huge"],
+)
+def test_what_the_owner_of_their_directory_made_of_metrics_is_named(
+    node: Node, trap: Callable[[Path], None], message: str
+) -> None:
+    path = node.root / "var/lib/metrics/x.prom"
+    path.parent.mkdir(parents=True)
+    trap(path)
+    with pytest.raises(HostError, match=f"metrics is '/var/lib/metrics/x.prom', {message}.*: remove it"):
+        node.run(metrics="/var/lib/metrics/x.prom")
 
 
 def test_metrics_never_replace_a_file_of_somebody_else(node: Node) -> None:

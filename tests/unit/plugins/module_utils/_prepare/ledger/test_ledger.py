@@ -9,18 +9,24 @@ import fcntl
 import json
 import multiprocessing
 import os
-import re
 import time
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document, storage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
+    NOBODY,
+    need_root,
+    nobody_keeps,
+    within_reach,
+)
 
+LOCK = "var/lib/zerocopy-rdma/lock"
 THEIRS, OURS, LINKED = "/etc/main.toml", "/etc/conf.d/deep/ours.conf", "/etc/linked"
 
 FIRST = [File(THEIRS, "imports = []\nold = 1\n"), File(OURS, "one\n", 0o600), File(LINKED, "changed\n")]
@@ -461,12 +467,18 @@ def test_an_original_that_cannot_be_removed_is_a_message(node: Path, monkeypatch
         run(node, [])
 
 
-def _await_lock(pid: int, inode: int) -> None:
-    """Until the process waits for the lock on the file with this inode (proc(5): /proc/locks)."""
+def _await_lock(pid: int, lock: Path) -> None:
+    """Until the process has opened the lock, which another one holds."""
     end = time.monotonic() + 30
-    while not re.search(rf"-> FLOCK .* {pid} [0-9a-f:]+:{inode} ", Path("/proc/locks").read_text()):
+    while not any(_is_open(entry, lock) for entry in Path(f"/proc/{pid}/fd").iterdir()):
         assert time.monotonic() < end, "the process does not wait for the lock"
         time.sleep(0.01)
+
+
+def _is_open(entry: Path, path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return entry.samefile(path)
+    return False
 
 
 def _start(node: Path, wanted: Sequence[File]) -> Any:
@@ -487,7 +499,7 @@ def test_a_run_that_waited_for_a_teardown_keeps_the_original_again(node: Path) -
     ledger = Ledger(Files(str(node)), "test")
     with ledger.locked():
         waiting = _start(node, SECOND)
-        _await_lock(waiting.pid, (node / "var/lib/zerocopy-rdma").stat().st_ino)
+        _await_lock(waiting.pid, node / LOCK)
         ledger.apply(ledger.compare([]))
     waiting.join(30)
     assert waiting.exitcode == 0
@@ -497,26 +509,27 @@ def test_a_run_that_waited_for_a_teardown_keeps_the_original_again(node: Path) -
     assert {path: entry for path, entry in tree(node).items() if not path.startswith("var")} == before
 
 
-def _locked_directory(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+def _locked(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor
 
 
-def test_a_lock_on_a_directory_that_is_gone_counts_for_nothing(node: Path) -> None:
+def test_a_lock_that_is_gone_counts_for_nothing(node: Path) -> None:
     run(node, FIRST)
-    state = node / "var/lib/zerocopy-rdma"
+    lock = node / LOCK
     ledger = Ledger(Files(str(node)), "test")
-    first = _locked_directory(state)
+    first = _locked(lock)
     waiting = _start(node, SECOND)
-    _await_lock(waiting.pid, state.stat().st_ino)
+    _await_lock(waiting.pid, lock)
     # A teardown ends with the removal of the directory, and another run begins before the waiting one gets the lock.
     ledger.apply(ledger.compare([]))
-    state.rmdir()
-    state.mkdir()
-    second = _locked_directory(state)
+    lock.unlink()
+    lock.parent.rmdir()
+    lock.parent.mkdir()
+    second = _locked(lock)
     fcntl.flock(first, fcntl.LOCK_UN)
-    _await_lock(waiting.pid, state.stat().st_ino)
+    _await_lock(waiting.pid, lock)
     assert (node / "etc/main.toml").read_text() == "old = 1\n"
     fcntl.flock(second, fcntl.LOCK_UN)
     waiting.join(30)
@@ -524,6 +537,57 @@ def test_a_lock_on_a_directory_that_is_gone_counts_for_nothing(node: Path) -> No
     assert (node / "etc/main.toml").read_text() == SECOND[0].content
     os.close(first)
     os.close(second)
+
+
+def test_a_run_that_does_not_end_is_named_after_a_while(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(node, FIRST)
+    monkeypatch.setattr(storage, "_PATIENCE", 0.3)
+    held = _locked(node / LOCK)
+    ledger = Ledger(Files(str(node)), "test")
+    for waits in (lambda: ledger.steady(lambda: None), ledger.locked().__enter__):
+        with pytest.raises(HostError, match=r"another run has held /var/lib/zerocopy-rdma/lock for 0 s.*fuser"):
+            waits()
+    os.close(held)
+    assert run(node, FIRST) == []
+
+
+def test_a_local_user_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    need_root()
+    monkeypatch.setattr(storage, "_PATIENCE", 0.3)
+    with within_reach() as node:
+        (node / "etc").mkdir()
+        wanted = [File("/etc/new", "1\n")]
+        run(node, wanted)
+        state = node / "var/lib/zerocopy-rdma"
+
+        def lock_all() -> List[int]:
+            held = []
+            for path in (state, *state.rglob("*"), *state.parents):
+                with contextlib.suppress(OSError):
+                    descriptor = os.open(path, os.O_RDONLY)
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    held.append(descriptor)
+            return held
+
+        with nobody_keeps(lock_all):
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(os.open(state, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            assert run(node, [*wanted, File("/etc/second", "2\n")]) == ["/etc/second"]
+            assert run(node, []) == ["/etc/new", "/etc/second"]
+        assert not state.exists()
+
+
+def test_a_lock_that_somebody_else_made_is_replaced() -> None:
+    need_root()
+    with within_reach() as node:
+        (node / "etc").mkdir()
+        run(node, [File("/etc/new", "1\n")])
+        (node / LOCK).unlink()
+        # As it was after a run under umask 000.
+        (node / LOCK).parent.chmod(0o777)
+        with nobody_keeps(lambda: _locked(node / LOCK)):
+            assert (node / LOCK).stat().st_uid == NOBODY
+            assert run(node, []) == ["/etc/new"]
 
 
 def test_links_stay_inside_the_root(node: Path) -> None:
@@ -536,7 +600,6 @@ def test_links_stay_inside_the_root(node: Path) -> None:
 
 def test_what_is_looked_at_is_never_half_of_another_run(node: Path) -> None:
     run(node, FIRST)
-    inode = (node / "var/lib/zerocopy-rdma").stat().st_ino
     reading, answer = multiprocessing.get_context("fork").Pipe(duplex=False)
 
     def look() -> None:
@@ -547,7 +610,7 @@ def test_what_is_looked_at_is_never_half_of_another_run(node: Path) -> None:
     with ledger.locked():
         waiting: Any = multiprocessing.get_context("fork").Process(target=look)
         waiting.start()
-        _await_lock(waiting.pid, inode)
+        _await_lock(waiting.pid, node / LOCK)
         ledger.apply(ledger.compare(SECOND))
     assert reading.poll(30)
     assert reading.recv() == []

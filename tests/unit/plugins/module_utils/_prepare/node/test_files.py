@@ -106,3 +106,22 @@ def test_a_link_that_cannot_be_read_is_a_message(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "readlink", refused)
     with pytest.raises(HostError, match=r"^/link/a\.conf: Input/output error"):
         Files(str(tmp_path)).text("/link/a.conf")
+
+
+def test_a_file_of_any_size_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "huge").touch()
+    os.truncate(tmp_path / "huge", 3 << 30)
+    with pytest.raises(HostError, match="/huge is larger than 16777216 bytes"):
+        Files(str(tmp_path)).text("/huge")
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o077])
+def test_what_a_directory_keeps_from_all_below_it_stays(tmp_path: Path, mask: int) -> None:
+    """A default access control list: others get nothing, and the umask does not count."""
+    set_or_skip(tmp_path, DEFAULT, acl(5, 5))
+    before = os.umask(mask)
+    try:
+        Files(str(tmp_path)).write("/made/new.conf", Stored(b"new\n", 0o600, os.geteuid(), os.getegid()))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "made").stat().st_mode & 0o007 == 0

@@ -146,3 +146,19 @@ def test_many_handlers_take_time_in_proportion(tmp_path: Path) -> None:
     seconds(1)
     # Quadratic would be 64 times as long.
     assert seconds(400) < 24 * seconds(50)
+
+
+@pytest.mark.parametrize(("mode", "ours"), [(0o600, 0o600), (0o640, 0o640), (0o644, 0o644), (0o755, 0o644)])
+def test_a_copy_of_a_base_specification_is_as_private(tmp_path: Path, mode: int, ours: int) -> None:
+    text = "version = 2\n" + HANDLER.format("own") + f"base_runtime_spec = '{OWN}'\n"
+    secret = json.dumps({"process": {"env": ["TOKEN=secret"]}})
+    root = make(tmp_path, {MAIN: text, OWN[1:]: secret})
+    (tmp_path / OWN[1:]).chmod(0o644)
+    call(root, memlock="65536")
+    (tmp_path / OWN[1:]).chmod(mode)
+    # One that an earlier run made with another mode, too.
+    call(root, memlock="unlimited")
+    (copy,) = (path for path in tmp_path.rglob("*.json") if path.name.startswith("zerocopy-rdma-base-spec-"))
+    assert "TOKEN=secret" in copy.read_text()
+    assert copy.stat().st_mode & 0o777 == ours
+    assert call(root, memlock="unlimited").changes == []
