@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,10 +61,21 @@ def test_they_are_moved_into_no_pod(facts: dict[str, Any], fleet: PluginFleet) -
     assert found["sets"] == []
 
 
+@pytest.mark.parametrize("fleet", [SHARED_DEVICE, INJECT, HOST_DEVICE, SRIOV], ids=lambda fleet: fleet.strategy)
+def test_beside_a_nic_that_is_down_they_are_named(tmp_path: Path, fleet: PluginFleet) -> None:
+    described = topology_tree.load("roce-lag")
+    nic = {"hca": "0000:e1:00.0", "name": "mlx5_0", "ll": "ETH", "netdev": "eno5", "id": "15b3:1015", "state": "DOWN"}
+    described["roots"].append({"root": "0000:e0", "numa": 0, "below": [nic]})
+    facts = gather.gather(str(topology_tree.TopologyTree(tmp_path, described).root))
+    (line,) = fleet.plan(fleet.hosts_of({"n1": facts}, "b300"))["problems"]
+    assert "mlx5_bond_7 (RoCE LAG over bonds) are not used beside other NICs" in line
+    assert "InfiniBand" not in line
+
+
 def test_a_template_says_why_it_fits_nowhere(facts: dict[str, Any]) -> None:
     own = {"rdma_claims_templates": [{"name": "one", "gpus": 1, "nics": 1}]}
     (line,) = DRA.plan(DRA.hosts_of({"n1": facts}, "b300", **own))["problems"]
-    assert "n1: rdma_strategy is dra, but all NICs (mlx5_bond_0, " in line
+    assert "n1: rdma_strategy is dra, but its NICs (mlx5_bond_0, " in line
 
 
 def test_their_links_are_those_of_the_bonds(facts: dict[str, Any]) -> None:

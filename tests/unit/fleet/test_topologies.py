@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
@@ -105,6 +107,44 @@ def test_a_link_is_as_good_as_both_its_ends(
     assert link.degraded is degraded
 
 
+def with_ports(described: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """The same with other ports above GPUs and NICs, or, without fields, with none."""
+    below = [below for port in described["roots"][0]["below"] for below in port["below"]]
+    ports = [{**port, **fields} for port in described["roots"][0]["below"]]
+    return {**described, "roots": [{**described["roots"][0], "below": ports if fields else below}]}
+
+
+@pytest.mark.parametrize(
+    "port",
+    [
+        # QEMU copies the state of the link below, and its own maximum is that of no slot.
+        {"id": "1b36:000c", "speed": 16.0, "width": 16, "maxspeed": 64.0, "maxwidth": 32},
+        {"id": "15ad:07a0", "speed": 16.0, "width": 16, "maxspeed": 32.0, "maxwidth": 16},
+        {"id": "8086:3420", "speed": 2.5, "width": 1},
+        {},
+    ],
+)
+def test_what_a_virtual_machine_says_of_links_is_not_judged(tmp_path: Path, port: dict[str, Any]) -> None:
+    facts = observed(TopologyTree(tmp_path, with_ports(topology_tree.load("vm-flat"), **port)))
+    assert codes(facts) == []
+    assert {hca.pcie_link.degraded for hca in facts.hcas if hca.pcie_link} == {None}
+    assert len(facts.usable) == 8
+
+
+@pytest.mark.parametrize(("width", "verdicts"), [(4, ["warn", "warn"]), (8, ["pass"])])
+def test_what_a_slot_cannot_carry_is_no_failure(tmp_path: Path, width: int, verdicts: list[str]) -> None:
+    """Ports of 200 Gb/s behind links of four lanes, whose root ports say so."""
+    described = topology_tree.load("dgx-spark")
+    ports = {"speed": 32.0, "width": width, "maxwidth": width}
+    for root in described["roots"]:
+        root["below"] = [
+            {**port, **ports, "below": [{**below, "width": width} for below in port["below"]]} for port in root["below"]
+        ]
+    facts = gather.gather(str(TopologyTree(tmp_path, described).root))
+    found = [check for check in host_facts.of_node(node(facts)) if check.id == "host.pcie_link"]
+    assert [check.verdict for check in found] == verdicts
+
+
 @pytest.mark.parametrize(
     ("kind", "node"),
     [
@@ -112,19 +152,26 @@ def test_a_link_is_as_good_as_both_its_ends(
         ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH", "netdev": "enp19s0f0s0"}),
         ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH", "netdev": "enp19s0f0s0", "state": "DOWN"}),
         ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH"}),
+        # Of the other port, with a name that sorts before it.
+        ("sf", {"name": "a_sf", "auxiliary": "mlx5_core.sf.12", "ll": "ETH", "netdev": "ens3f1s88"}),
+        # Of another driver.
+        ("sf", {"auxiliary": "ice.sf.1", "ll": "ETH", "netdev": "ens3f1s1"}),
         ("smi", {"ll": "IB"}),
+        ("smi", {"name": "a_smi", "ll": "ETH"}),
     ],
 )
-def test_a_part_of_an_hca_is_no_further_one(tmp_path: Path, kind: str, node: dict[str, Any]) -> None:
+@pytest.mark.parametrize("parent", ["0000:13:00.0", "0000:13:00.1"])
+def test_a_part_of_an_hca_is_no_further_one(tmp_path: Path, kind: str, node: dict[str, Any], parent: str) -> None:
+    node = {"name": "mlx5_2", **node}
     alone = observed(topology_tree.write("bluefield3", tmp_path / "alone"))
     tree = topology_tree.write("bluefield3", tmp_path / "with")
-    tree.subdevice("0000:13:00.0", "mlx5_2", **node)
+    tree.subdevice(parent, **node)
     facts = observed(tree)
-    part = hca(facts, "mlx5_2")
-    assert (part.subdevice, part.parent, part.pci) == (kind, "0000:13:00.0", None)
+    part = hca(facts, node["name"])
+    assert (part.subdevice, part.parent, part.pci) == (kind, parent, None)
     netdev = part.ports[0].netdev
     assert (netdev.name if netdev else None) == node.get("netdev")
-    assert [reason.code for reason in facts.reasons["mlx5_2", 1]][:1] == ["subdevice"]
+    assert [reason.code for reason in facts.reasons[part.name, 1]][:1] == ["subdevice"]
     # Nothing else of the node is different, not even its shape.
     assert (facts.usable, facts.affinity, facts.signature) == (alone.usable, alone.affinity, alone.signature)
     assert codes(facts) == codes(alone)
@@ -158,6 +205,62 @@ def test_bonds_are_used_where_there_is_nothing_else(tmp_path: Path) -> None:
     # Nor are they, where they carry the default route.
     facts = observed(TopologyTree(tmp_path / "route", {**described, "default": "bond3"}))
     assert [entry.hca for entry in facts.excluded] == ["mlx5_bond_3"]
+
+
+def lan_port(**fields: Any) -> dict[str, Any]:
+    """A root complex with a port of the LAN."""
+    card = {"hca": "0000:e1:00.0", "name": "roceo1", "ll": "ETH", "netdev": "eno5", "id": "15b3:1015", **fields}
+    link = {name: card[name] for name in ("speed", "width") if name in card}
+    return {"root": "0000:e0", "numa": 0, "below": [{"b": "0000:e0:01.0", **link, "below": [card]}]}
+
+
+GEN3 = {"speed": 8.0, "width": 8}
+
+
+@pytest.mark.parametrize(
+    ("fields", "usable"),
+    [
+        ({"rate": "25 Gb/sec (1X EDR)"}, True),
+        ({"rate": "10 Gb/sec (1X QDR)"}, True),
+        # Without a link the rate is nominal; the card's slot carries no more than 63 Gb/s.
+        ({"state": "DOWN", "rate": "40 Gb/sec (4X QDR)", **GEN3}, False),
+        # A bond of the LAN beside those of the rails, with the default route or without.
+        ({"name": "mlx5_bond_8", "bond": "bond8", "rate": "25 Gb/sec (1X EDR)"}, False),
+    ],
+)
+@pytest.mark.parametrize("names", [("mlx5_bond_{}", "bond{}"), ("rocep{}s0f0", "rail-{}")])
+def test_bonds_beside_a_lan_port(tmp_path: Path, fields: dict[str, Any], usable: bool, names: tuple[str, str]) -> None:
+    text = (topology_tree.CASES / "roce-lag.yml").read_text()
+    for pattern, name in zip((r"\bmlx5_bond_(\d)\b", r"\bbond(\d)\b"), names, strict=True):
+        text = re.sub(pattern, lambda found, name=name: name.format(found[1]), text)
+    described = yaml.safe_load(text)
+    described["roots"].append(lan_port(**fields))
+    if "bond" in fields:
+        described["bonds"].append({"name": "bond8", "slaves": ["eno5"]})
+    rails = [names[0].format(number) for number in range(8)]
+    for default in ("eno1", "eno5") if "bond" not in fields else ("eno1", "bond8"):
+        facts = observed(TopologyTree(tmp_path / default, {**described, "default": default}))
+        assert [hca for hca, _port in facts.lags] == rails
+        assert [entry.nearest for entry in facts.affinity] == [[name] for name in rails]
+        lan = [entry.hca for entry in facts.usable if entry.hca not in rails]
+        assert lan == (["roceo1"] if usable and default == "eno1" else [])
+
+
+def test_a_faster_nic_than_bonds_is_what_workloads_have(tmp_path: Path) -> None:
+    described = topology_tree.load("roce-lag")
+    for rate in ("200 Gb/sec (4X HDR)", "400 Gb/sec (4X NDR)"):
+        roots = [*described["roots"], lan_port(id="15b3:1021", rate=rate)]
+        facts = observed(TopologyTree(tmp_path / rate.split()[0], {**described, "roots": roots}))
+        assert [entry.hca for entry in facts.usable] == ["roceo1"]
+
+
+def test_a_lan_port_is_no_rail_however_near(tmp_path: Path) -> None:
+    """GPUs of one NUMA node have no rail there."""
+    described = topology_tree.load("epyc-flat")
+    described["roots"] = [root for root in described["roots"] if root["root"] not in ("0000:0c", "0000:36")]
+    facts = observed(TopologyTree(tmp_path, described))
+    assert [entry.nearest for entry in facts.affinity] == [["rocep181s0f0"]] * 4
+    assert set(topology.other_kind(facts)) == {"roceo12409"}
 
 
 def test_a_lan_port_is_no_rail(tree: Callable[[str], TopologyTree]) -> None:
