@@ -13,7 +13,7 @@ Sources for RDMA: the defaults of k8s-rdma-shared-dev-plugin (``rdma/``), of the
 
 For GPUs: the device plugins of NVIDIA, which some sites build so that it renames (``nvidia.com/v100``), of HAMi
 (``nvidia.com/gpumem``), of AMD (``amd.com/cpx_nps4``), of Intel, whose ``i915_monitoring`` is every GPU of the node and
-nobody's own, and of Habana.
+nobody's own, and of Habana. Accelerators of others are known by their domains, and by what such things are called.
 """
 
 from __future__ import annotations
@@ -37,9 +37,16 @@ _GPU = (
     (INTEL, re.compile(r"gpu\.intel\.com/(?:i915|xe)")),
     (HABANA, re.compile(r"habana\.ai/gaudi.*")),
 )
+# Of a vendor that only the site knows.
+_OTHER_GPU = re.compile(
+    r"(?:huawei\.com/(?:ascend|npu)|aws\.amazon\.com/neuron|qualcomm\.com/qaic|(?:cambricon|hygon|metax-tech|mthreads"
+    r"|enflame|birentech|kunlunxin|tenstorrent|iluvatar)\.com/|(?:iluvatar|furiosa|rebellions)\.ai/).+"
+    r"|[^/]+/(?:.*[^a-z])?v?(?:gpu|npu|tpu|dcu|mlu|xpu|gcu|hpu)s?(?:[^a-z].*)?",
+    re.IGNORECASE,
+)
 # Whatever the domain: a site may build NVIDIA's plugin with its own.
 _PARTITION = re.compile(r"mig-.*|.*[0-9]g\.[0-9]+gb.*|(?!spx_)[a-z]+_nps[0-9]+")
-_SHARE = re.compile(r".*\.shared|(?:.*[^a-z])?(?:vgpu|grid)(?:[^a-z].*)?|gpumem.*|gpucores")
+_SHARE = re.compile(r".*\.shared|(?:.*[^a-z])?(?:vgpu|grid)(?:[^a-z].*)?|[a-z]?gpu[.-]?(?:mem|core|percent).*")
 
 
 class Names(NamedTuple):
@@ -55,8 +62,8 @@ WELL_KNOWN = Names()
 class GpuResource(NamedTuple):
     """What one of an extended resource is: a ``WHOLE`` GPU, a ``SHARE`` of one that others use too, or a ``PARTITION``.
 
-    ``vendor`` is empty if only the site knows the name. Sharing without another name, and NVIDIA's MIG strategy
-    ``single``, cannot be seen.
+    ``vendor`` is empty if the name does not tell it, or only the site knows the name. Sharing without another name, and
+    NVIDIA's MIG strategy ``single``, cannot be seen.
     """
 
     vendor: str
@@ -83,7 +90,7 @@ def gpu(name: str, site: Names = WELL_KNOWN) -> Optional[GpuResource]:
     if is_rdma(name, site):
         return None
     vendor = next((vendor for vendor, pattern in _GPU if pattern.fullmatch(name)), None)
-    if vendor is None and not _is_of(name, site.gpus):
+    if vendor is None and not _is_of(name, site.gpus) and not _OTHER_GPU.fullmatch(name):
         return None
     part = PARTITION if _PARTITION.fullmatch(_last(name)) else SHARE if _SHARE.fullmatch(_last(name)) else WHOLE
     return GpuResource(vendor or "", part)
