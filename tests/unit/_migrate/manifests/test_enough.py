@@ -117,6 +117,13 @@ def test_other_vendors(name: str, request_: NamedRequest) -> None:
     )[1]
 
 
+@pytest.mark.parametrize("name", ["acme.example/gpu", "acme.example/vgpu-number"])
+def test_a_name_that_says_gpu_is_no_pod_without_gpus(name: str) -> None:
+    for request in (ONE, EIGHT, HCA):
+        said = refused(asking({name: "8", "rdma/ib": "1"}), RewriteOptions([request]))
+        assert f"{name} is not known to be a GPU of the nodes of {request.name}" in said
+
+
 @pytest.mark.parametrize(
     ("name", "fits"),
     [
