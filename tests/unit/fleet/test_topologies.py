@@ -341,6 +341,30 @@ def test_accelerators_of_other_vendors_are_named(tree: Callable[[str], TopologyT
     assert [entry.nearest for entry in facts.affinity if not {"mlx5_2", "mlx5_3"}.isdisjoint(entry.nearest)] == []
 
 
+@pytest.mark.parametrize("with_port", [True, False])
+@pytest.mark.parametrize(
+    "card",
+    [
+        # Gaudi, Ascend, Neuron, MLU, and Intel's Ponte Vecchio.
+        {"id": "1da3:1020", "class": "120000"},
+        {"id": "19e5:d802", "class": "120000"},
+        {"id": "1d0f:7164", "class": "120000"},
+        {"id": "cabc:0370", "class": "038000"},
+        {"id": "8086:0bd5", "class": "038000"},
+    ],
+)
+def test_accelerators_of_any_vendor(tmp_path: Path, card: dict[str, Any], with_port: bool) -> None:
+    """Also on the root bus of a virtual machine, where only what is Intel's may be a part of the processor."""
+    below: list[dict[str, Any]] = [{"gpu": "0000:11:00.0", "driver": "", **card}]
+    below = [{"b": "0000:10:01.0", "below": below}] if with_port else below
+    described = {"default": "eno1", "roots": [{"root": "0000:10", "numa": 0, "below": below}]}
+    vendor = card["id"][:4]
+    found = codes(observed(TopologyTree(tmp_path / "default", described)))
+    assert found == ([("other_gpus", "0000:11:00.0")] if with_port or vendor != "8086" else [])
+    facts = observed(TopologyTree(tmp_path / "asked", described), gpu_vendors=["10de", vendor])
+    assert ([gpu.pci.vendor_id for gpu in facts.gpus], codes(facts)) == ([vendor], [])
+
+
 @pytest.mark.parametrize(
     "card",
     [
@@ -366,7 +390,11 @@ def test_drivers_that_nobody_listed_are_named(tree: Callable[[str], TopologyTree
     described = topology_tree.load("other-drivers")
     nic = {"hca": "0000:e1:00.0", "name": "mlx5_0", "ll": "IB"}
     described["roots"].append({"root": "0000:e0", "below": [{"b": "0000:e0:01.0", "below": [nic]}]})
-    assert "other_drivers" not in {code for code, _subject in codes(observed(TopologyTree(tmp_path, described)))}
+    there = TopologyTree(tmp_path / "rail", described)
+    assert "other_drivers" not in {code for code, _subject in codes(observed(there))}
+    # But not beside a port of the LAN, whatever its driver.
+    described["roots"][-1] = lan_port(rate="10 Gb/sec (1X QDR)")
+    assert "other_drivers" in {code for code, _subject in codes(observed(TopologyTree(tmp_path / "lan", described)))}
     assert "other_drivers" not in {code for code, _subject in codes(observed(tree("roce-lag")))}
 
 
