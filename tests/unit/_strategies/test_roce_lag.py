@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What each strategy makes of nodes whose HCAs are all RoCE LAGs: pods get them, or it says why not."""
+"""What strategies make of nodes whose HCAs are all RoCE LAGs, and of LAN ports: pods get them, or it says why not."""
 
 from __future__ import annotations
 
@@ -83,3 +83,15 @@ def test_their_links_are_those_of_the_bonds(facts: dict[str, Any]) -> None:
     values = {"rdma_links_subnet": "10.0.0.0/16", "rdma_links_rails": 8}
     texts = [problem.text for problem in host_links.problems("n1", values, read.facts(facts))]
     assert any("mlx5_bond_7/1: mlx5_bond_7 is a RoCE LAG over the bond bond7" in text for text in texts), texts
+
+
+@pytest.mark.parametrize("fleet", [SHARED_DEVICE, HOST_DEVICE], ids=lambda fleet: fleet.strategy)
+def test_pods_get_no_lan_port_without_a_word(tmp_path: Path, fleet: PluginFleet) -> None:
+    """Device plugins cannot tell which HCA of theirs a pod gets."""
+    topology_tree.write("epyc-flat", tmp_path)
+    facts = gather.gather(str(tmp_path))
+    said = "n1: pods may get roceo12409, but it runs at 25 Gb/s, the NICs next to GPUs at 400: add its PCI address to"
+    assert [text for text in fleet.right(fleet.hosts_of({"n1": facts}, "h100"))["warnings"] if said in text]
+    own = {"rdma_driver_exclude": ["0000:22:00.1"]}
+    found = fleet.right(fleet.hosts_of({"n1": facts}, "h100", **own))
+    assert not [text for text in found["warnings"] if "roceo12409" in text]

@@ -128,6 +128,8 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
             continue
         if missing:
             result.warnings.append(f"{host.name}: has no {what} for rail {', '.join(missing)}")
+        given = (hca for rail in sorted(own.hcas) for hca in own.hcas[rail])
+        result.warnings += [f"{host.name}: {text}" for text in exclusions.of_lan(host.facts, given)]
         nodes[host.name] = own
     result.warnings += group.left_alone()
     if not nodes and not result.found:
