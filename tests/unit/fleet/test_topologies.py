@@ -290,8 +290,11 @@ def test_a_claim_gets_no_lan_port(tree: Callable[[str], TopologyTree]) -> None:
     assert "nic matches 4 of 4 NICs on n1" in lan.text
 
 
-def test_what_alignment_is_worth_where_any_pair_has_it(tree: Callable[[str], TopologyTree]) -> None:
-    facts = gather.gather(str(tree("vm-flat").root))
+@pytest.mark.parametrize("with_root_ports", [True, False])
+def test_what_alignment_is_worth_where_any_pair_has_it(tmp_path: Path, with_root_ports: bool) -> None:
+    described = topology_tree.load("vm-flat")
+    described = described if with_root_ports else with_ports(described)
+    facts = gather.gather(str(TopologyTree(tmp_path, described).root))
     for gpus in (1, 8):
         found = claims_plan.plan({"n1": facts}, claims_plan.template(gpus=gpus, nics=gpus))
         first = found.text.splitlines()[0]
