@@ -165,8 +165,8 @@ def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Tuple[str, Lis
     """What a replacement sets, as JSON Patches; its own text is in the kustomization or in a file."""
     path = os.path.join(here, text(entry.get("path"))) if entry.get("path") else ""
     written = _read(path) if path else [entry]
-    each = [one for document in written for one in (document if isinstance(document, list) else [document])]
-    for target in (target for one in each for target in entries(table(one).get("targets"))):
+    every = [each for document in written for each in (document if isinstance(document, list) else [document])]
+    for target in (target for each in every for target in entries(table(each).get("targets"))):
         aim = target.get("select")
         # Dots separate, but those of names are escaped.
         fields = [re.split(r"(?<!\\)\.", name) for name in texts(target.get("fieldPaths"))]
