@@ -23,7 +23,7 @@ DEFAULT_VENDORS = ("10de", "1002")
 # VGA controller, 3D controller, other display controller, processing accelerator (AMD Instinct MI300).
 DEFAULT_CLASSES = ("0300", "0302", "0380", "1200")
 
-_AMD, _VGA = "1002", "0300"
+_AMD, _INTEL, _VGA = "1002", "8086", "0300"
 
 _FOUR_DIGITS = re.compile("(?:0x)?([0-9a-f]{4})")
 
@@ -73,11 +73,13 @@ def others(
 ) -> Dict[str, List[PciFunction]]:
     """By vendor, accelerators that do not count as GPUs, because their vendor is not one of ``vendors``.
 
-    VGA controllers are displays, and what is integrated into the processor has no port above it.
+    VGA controllers are displays, and what is integrated into Intel's processors has no port above it. In a virtual
+    machine, nothing may have one.
     """
     found: Dict[str, List[PciFunction]] = {}
     for pci in functions:
-        accelerator = pci.class_id[:4] in classes and pci.class_id[:4] != _VGA and len(pci.pcie_path) > 1
+        integrated = pci.vendor_id == _INTEL and len(pci.pcie_path) < 2
+        accelerator = pci.class_id[:4] in classes and pci.class_id[:4] != _VGA and not integrated
         if accelerator and pci.vendor_id not in vendors and pci.vendor_id not in _NO_ACCELERATORS:
             found.setdefault(pci.vendor_id, []).append(pci)
     return found

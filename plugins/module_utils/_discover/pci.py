@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Container, Dict, List, Mapping, Optional
+from typing import Container, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import PcieLink, PciFunction, Sriov
@@ -119,12 +119,27 @@ def _link_of(tree: Tree, directory: str) -> PcieLink:
     )
 
 
+# What QEMU and VMware emulate: Red Hat's and Intel's (ioh3420) root port, TI's switch, VMware's root port.
+_EMULATED = frozenset(("1b36:000c", "8086:3420", "104c:8232", "104c:8233", "15ad:07a0"))
+
+
+def _emulated(tree: Tree, along: Sequence[str]) -> bool:
+    """Whether the port above a function is not the one that its card is plugged into, as in a virtual machine.
+
+    A card has a port above it. One that has not was given to the machine without.
+    """
+    if len(along) < 2:
+        return True
+    directory = DEVICES + "/" + along[-2]
+    return ":".join(_identifier(tree, f"{directory}/{name}", 4) for name in ("vendor", "device")) in _EMULATED
+
+
 def link(tree: Tree, address: str) -> Optional[PcieLink]:
     """The PCIe link of a function; ``None`` for a function that has none (conventional PCI, integrated endpoint).
 
     The port at its other end has a maximum of its own: a card for PCIe 5.0 in a slot of 4.0 is not degraded. What both
-    ends say of the current link is equal; where it is not, the port is not the one that the card is plugged into, as
-    in a virtual machine, and nothing is known of what the link could be.
+    ends say of the current link is equal; where it is not, or the port is an emulated one, it is not the one that the
+    card is plugged into, and nothing is known of what the link could be.
     """
     own = _link_of(tree, DEVICES + "/" + address)
     if not any((own.speed_gts, own.width, own.max_speed_gts, own.max_width)):
@@ -132,7 +147,7 @@ def link(tree: Tree, address: str) -> Optional[PcieLink]:
     along = components(tree.resolve(DEVICES + "/" + address) or "")
     port = _link_of(tree, DEVICES + "/" + along[-2]) if len(along) > 1 else PcieLink()
     both = ((own.speed_gts, port.speed_gts), (own.width, port.width))
-    if any(here and there and here != there for here, there in both):
+    if _emulated(tree, along) or any(here and there and here != there for here, there in both):
         return PcieLink(speed_gts=own.speed_gts, width=own.width)
     if own.max_speed_gts and port.max_speed_gts:
         own.max_speed_gts = min(own.max_speed_gts, port.max_speed_gts)

@@ -13,7 +13,7 @@ from typing import Container, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev as discover_netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons, topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason, Usable
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Netdev, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import reason
@@ -108,8 +108,8 @@ def select(
 ) -> Tuple[List[Usable], List[Excluded]]:
     """Every port of every HCA is in exactly one of the two lists.
 
-    Bonds (RoCE LAG) are usable where a node has nothing else for workloads. Beside others, they are the network of
-    storage or of the node.
+    Bonds (RoCE LAG) are usable where a node has nothing else for workloads but ports of the LAN. Beside others, they
+    are the network of storage or of the node.
 
     ``nvswitch`` names HCAs that manage NVSwitches, ``interfaces`` are those of the running kernel.
     """
@@ -127,16 +127,22 @@ def select(
                 excluded.append(Excluded(hca=hca.name, port=port.number, reasons=against))
             else:
                 usable.append(Usable(hca=hca.name, port=port.number))
-    if usable or passing(excluded):
+    bonds = [entry.hca for entry in excluded if {found.code for found in entry.reasons} == {reasons.BOND}]
+    others = {*(entry.hca for entry in usable), *passing(excluded)}
+    lan = topology.lan({*bonds, *others}, hcas)
+    if others - lan:
         return usable, excluded
-    return _with_bonds(excluded)
+    of_bonds, left = _with_bonds(excluded, lan)
+    return usable + of_bonds, left
 
 
-def _with_bonds(excluded: Sequence[Excluded]) -> Tuple[List[Usable], List[Excluded]]:
+def _with_bonds(excluded: Sequence[Excluded], lan: Container[str]) -> Tuple[List[Usable], List[Excluded]]:
     usable, left = [], []
     for entry in excluded:
         against = [found for found in entry.reasons if found.code != reasons.BOND]
-        if not against:
+        if entry.hca in lan:
+            left.append(entry)
+        elif not against:
             usable.append(Usable(hca=entry.hca, port=entry.port))
         elif {found.code for found in against} <= reasons.PASSING:
             left.append(Excluded(hca=entry.hca, port=entry.port, reasons=against))

@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.system import PROVIDERS
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons, topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Usable, Warn
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu, Hca, PciFunction, Port, System
@@ -136,10 +136,12 @@ def _of_others(
     """What the options of discover leave out although workloads may want it."""
     for vendor, functions in others.items():
         yield warning(codes.OTHER_GPUS, functions[0].address, vendor=vendor, count=len(functions))
-    if usable or any({found.code for found in entry.reasons} <= reasons.PASSING for entry in excluded):
+    every = [(entry.hca, {found.code for found in entry.reasons}) for entry in excluded]
+    known = {*(entry.hca for entry in usable), *(name for name, against in every if against <= reasons.PASSING)}
+    fit = [name for name, against in every if against == {reasons.DRIVER_NOT_ALLOWED}]
+    if known - topology.lan({*known, *fit}, hcas):
         # Beside HCAs for workloads, these are LAN ports.
         return
-    fit = [entry.hca for entry in excluded if {found.code for found in entry.reasons} == {reasons.DRIVER_NOT_ALLOWED}]
     drivers = sorted({hca.driver for hca in hcas if hca.name in fit and hca.driver})
     if drivers:
         names = list(dict.fromkeys(fit))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, PciFunction
@@ -125,6 +125,34 @@ def _model(hca: Hca) -> Tuple[str, str]:
     return (hca.pci.vendor_id, hca.pci.device_id) if hca.pci else ("", "")
 
 
+# What has at most this share of the rate of others is no slow one of them.
+_LAN_SHARE = 0.25
+
+
+def lan(names: Iterable[str], hcas: Sequence[Hca]) -> Set[str]:
+    """Of HCAs those that are ports of the LAN, by their rate beside that of the fastest of them.
+
+    The kernel prints a nominal rate for a port without a link: such a port has the rate of others of its model, else at
+    most that of its PCIe slot.
+    """
+    of_model: Dict[Tuple[str, str], float] = {}
+    active: Dict[str, float] = {}
+    for hca in hcas:
+        rates = [port.rate_gbps for port in hca.ports if port.state == "ACTIVE" and port.rate_gbps]
+        if rates and not hca.software:
+            active[hca.name] = max(rates)
+            of_model[_model(hca)] = max(*rates, of_model.get(_model(hca), 0))
+    wanted = set(names)
+    least = max((active.get(name, 0) for name in wanted), default=0) * _LAN_SHARE
+    found = set()
+    for hca in hcas:
+        slot = hca.pcie_link.max_gbps if hca.pcie_link else None
+        rate = of_model.get(_model(hca), slot)
+        if hca.name in wanted and rate and rate <= least and {port.link_layer for port in hca.ports} == {"Ethernet"}:
+            found.add(hca.name)
+    return found
+
+
 def alike(names: Sequence[str], hcas: Mapping[str, Hca]) -> List[str]:
     """Of HCAs that are equally far those of one kind: of the fastest link layer, and of its rate.
 
@@ -189,7 +217,8 @@ def affinity(
 
     ``numa_distances`` is firmware's table by NUMA node; without it all other nodes are equally far. ``down`` names HCAs
     that only lack a link: a GPU keeps to the link layer of its nearest HCA, up or down, where it can, since a storage
-    NIC on Ethernet does not replace an InfiniBand rail. Of equally near ones, those of one kind count (:func:`alike`).
+    NIC on Ethernet does not replace an InfiniBand rail. Of equally near ones, those of one kind count (:func:`alike`),
+    and however near, no port of the LAN (:func:`lan`).
     """
     by_name = {hca.name: hca for hca in hcas}
     placed = [(hca.name, hca.pci) for hca in hcas if hca.pci]
@@ -200,9 +229,10 @@ def affinity(
         for gpu in gpus
     }
     kept: Dict[int, List[str]] = {}
-    minor: Set[str] = set()
+    of_lan = lan({*assignable, *down}, hcas)
+    minor = set(of_lan)
     for index, apart in every.items():
-        own = _least({name: apart[name] for name in apart if name in assignable or name in down})
+        own = _least({name: apart[name] for name in apart if name in {*assignable, *down} - of_lan})
         kept[index] = alike(own, by_name)
         minor.update(own)
     minor.difference_update(*kept.values())

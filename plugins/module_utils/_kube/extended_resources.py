@@ -13,7 +13,7 @@ Sources for RDMA: the defaults of k8s-rdma-shared-dev-plugin (``rdma/``), of the
 
 For GPUs: the device plugins of NVIDIA, which some sites build so that it renames (``nvidia.com/v100``), of HAMi
 (``nvidia.com/gpumem``), of AMD (``amd.com/cpx_nps4``), of Intel, whose ``i915_monitoring`` is every GPU of the node and
-nobody's own, and of Habana.
+nobody's own, and of Habana. Accelerators of others are known by their domains, and by what such things are called.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NIC = re.compile(
 _PREFIXES = ("rdma/", "rdma.io/", "openshift.io/", "mellanox.com/", "amd.com/nic", "amd.com/vnic")
 _MIXED = ("nvidia.com/", "intel.com/")
 
-NVIDIA, AMD, INTEL, HABANA = "nvidia", "amd", "intel", "habana"
+NVIDIA, AMD, INTEL, HABANA, OTHER = "nvidia", "amd", "intel", "habana", "other"
 WHOLE, SHARE, PARTITION = "whole", "share", "partition"
 _GPU = (
     (NVIDIA, re.compile(r"nvidia\.com/.+")),
@@ -37,9 +37,16 @@ _GPU = (
     (INTEL, re.compile(r"gpu\.intel\.com/(?:i915|xe)")),
     (HABANA, re.compile(r"habana\.ai/gaudi.*")),
 )
+_OTHERS = re.compile(
+    r"(?:huawei\.com/(?:ascend|npu)|aws\.amazon\.com/neuron|qualcomm\.com/qaic|(?:cambricon|hygon|metax-tech|mthreads"
+    r"|enflame|birentech|kunlunxin|tenstorrent|iluvatar)\.com/|(?:iluvatar|furiosa|rebellions)\.ai/).+"
+    r"|[^/]+/(?:.*[^a-z])?(?:npu|tpu|dcu|mlu|xpu|gcu|hpu)s?(?:[^a-z].*)?",
+    re.IGNORECASE,
+)
+_LIKE_GPU = re.compile(r"[^/]+/(?:.*[^a-z])?v?gpus?(?:[^a-z].*)?", re.IGNORECASE)
 # Whatever the domain: a site may build NVIDIA's plugin with its own.
 _PARTITION = re.compile(r"mig-.*|.*[0-9]g\.[0-9]+gb.*|(?!spx_)[a-z]+_nps[0-9]+")
-_SHARE = re.compile(r".*\.shared|(?:.*[^a-z])?(?:vgpu|grid)(?:[^a-z].*)?|gpumem.*|gpucores")
+_SHARE = re.compile(r".*\.shared|(?:.*[^a-z])?(?:vgpu|grid)(?:[^a-z].*)?|[a-z]?gpu[.-]?(?:mem|core|percent).*")
 
 
 class Names(NamedTuple):
@@ -84,7 +91,9 @@ def gpu(name: str, site: Names = WELL_KNOWN) -> Optional[GpuResource]:
         return None
     vendor = next((vendor for vendor, pattern in _GPU if pattern.fullmatch(name)), None)
     if vendor is None and not _is_of(name, site.gpus):
-        return None
+        vendor = OTHER if _OTHERS.fullmatch(name) else None
+        if vendor is None:
+            return None
     part = PARTITION if _PARTITION.fullmatch(_last(name)) else SHARE if _SHARE.fullmatch(_last(name)) else WHOLE
     return GpuResource(vendor or "", part)
 
@@ -92,3 +101,8 @@ def gpu(name: str, site: Names = WELL_KNOWN) -> Optional[GpuResource]:
 def is_gpu(name: str, site: Names = WELL_KNOWN) -> bool:
     """Whether this extended resource is a GPU, or a part of one."""
     return gpu(name, site) is not None
+
+
+def may_be_gpu(name: str, site: Names = WELL_KNOWN) -> bool:
+    """The same, or its name says so although nobody has told whose it is (``example.com/gpu``)."""
+    return is_gpu(name, site) or (not is_rdma(name, site) and _LIKE_GPU.fullmatch(name) is not None)

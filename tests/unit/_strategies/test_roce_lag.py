@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What each strategy makes of nodes whose HCAs are all RoCE LAGs: pods get them, or it says why not."""
+"""What strategies make of nodes whose HCAs are all RoCE LAGs, and of LAN ports: pods get them, or it says why not."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,10 +61,21 @@ def test_they_are_moved_into_no_pod(facts: dict[str, Any], fleet: PluginFleet) -
     assert found["sets"] == []
 
 
+@pytest.mark.parametrize("fleet", [SHARED_DEVICE, INJECT, HOST_DEVICE, SRIOV], ids=lambda fleet: fleet.strategy)
+def test_beside_a_nic_that_is_down_they_are_named(tmp_path: Path, fleet: PluginFleet) -> None:
+    described = topology_tree.load("roce-lag")
+    nic = {"hca": "0000:e1:00.0", "name": "mlx5_0", "ll": "ETH", "netdev": "eno5", "id": "15b3:1015", "state": "DOWN"}
+    described["roots"].append({"root": "0000:e0", "numa": 0, "below": [nic]})
+    facts = gather.gather(str(topology_tree.TopologyTree(tmp_path, described).root))
+    (line,) = fleet.plan(fleet.hosts_of({"n1": facts}, "b300"))["problems"]
+    assert "mlx5_bond_7 (RoCE LAG over bonds) are not used beside other NICs" in line
+    assert "InfiniBand" not in line
+
+
 def test_a_template_says_why_it_fits_nowhere(facts: dict[str, Any]) -> None:
     own = {"rdma_claims_templates": [{"name": "one", "gpus": 1, "nics": 1}]}
     (line,) = DRA.plan(DRA.hosts_of({"n1": facts}, "b300", **own))["problems"]
-    assert "n1: rdma_strategy is dra, but all NICs (mlx5_bond_0, " in line
+    assert "n1: rdma_strategy is dra, but its NICs (mlx5_bond_0, " in line
 
 
 def test_their_links_are_those_of_the_bonds(facts: dict[str, Any]) -> None:
@@ -71,3 +83,15 @@ def test_their_links_are_those_of_the_bonds(facts: dict[str, Any]) -> None:
     values = {"rdma_links_subnet": "10.0.0.0/16", "rdma_links_rails": 8}
     texts = [problem.text for problem in host_links.problems("n1", values, read.facts(facts))]
     assert any("mlx5_bond_7/1: mlx5_bond_7 is a RoCE LAG over the bond bond7" in text for text in texts), texts
+
+
+@pytest.mark.parametrize("fleet", [SHARED_DEVICE, HOST_DEVICE], ids=lambda fleet: fleet.strategy)
+def test_pods_get_no_lan_port_without_a_word(tmp_path: Path, fleet: PluginFleet) -> None:
+    """Device plugins cannot tell which HCA of theirs a pod gets."""
+    topology_tree.write("epyc-flat", tmp_path)
+    facts = gather.gather(str(tmp_path))
+    said = "n1: pods may get roceo12409, but it runs at 25 Gb/s, the NICs next to GPUs at 400: add its PCI address to"
+    assert [text for text in fleet.right(fleet.hosts_of({"n1": facts}, "h100"))["warnings"] if said in text]
+    own = {"rdma_driver_exclude": ["0000:22:00.1"]}
+    found = fleet.right(fleet.hosts_of({"n1": facts}, "h100", **own))
+    assert not [text for text in found["warnings"] if "roceo12409" in text]

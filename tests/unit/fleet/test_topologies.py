@@ -105,6 +105,44 @@ def test_a_link_is_as_good_as_both_its_ends(
     assert link.degraded is degraded
 
 
+def with_ports(described: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """The same with other ports above GPUs and NICs, or, without fields, with none."""
+    below = [below for port in described["roots"][0]["below"] for below in port["below"]]
+    ports = [{**port, **fields} for port in described["roots"][0]["below"]]
+    return {**described, "roots": [{**described["roots"][0], "below": ports if fields else below}]}
+
+
+@pytest.mark.parametrize(
+    "port",
+    [
+        # QEMU copies the state of the link below, and its own maximum is that of no slot.
+        {"id": "1b36:000c", "speed": 16.0, "width": 16, "maxspeed": 64.0, "maxwidth": 32},
+        {"id": "15ad:07a0", "speed": 16.0, "width": 16, "maxspeed": 32.0, "maxwidth": 16},
+        {"id": "8086:3420", "speed": 2.5, "width": 1},
+        {},
+    ],
+)
+def test_what_a_virtual_machine_says_of_links_is_not_judged(tmp_path: Path, port: dict[str, Any]) -> None:
+    facts = observed(TopologyTree(tmp_path, with_ports(topology_tree.load("vm-flat"), **port)))
+    assert codes(facts) == []
+    assert {hca.pcie_link.degraded for hca in facts.hcas if hca.pcie_link} == {None}
+    assert len(facts.usable) == 8
+
+
+@pytest.mark.parametrize(("width", "verdicts"), [(4, ["warn", "warn"]), (8, ["pass"])])
+def test_what_a_slot_cannot_carry_is_no_failure(tmp_path: Path, width: int, verdicts: list[str]) -> None:
+    """Ports of 200 Gb/s behind links of four lanes, whose root ports say so."""
+    described = topology_tree.load("dgx-spark")
+    ports = {"speed": 32.0, "width": width, "maxwidth": width}
+    for root in described["roots"]:
+        root["below"] = [
+            {**port, **ports, "below": [{**below, "width": width} for below in port["below"]]} for port in root["below"]
+        ]
+    facts = gather.gather(str(TopologyTree(tmp_path, described).root))
+    found = [check for check in host_facts.of_node(node(facts)) if check.id == "host.pcie_link"]
+    assert [check.verdict for check in found] == verdicts
+
+
 @pytest.mark.parametrize(
     ("kind", "node"),
     [
@@ -112,19 +150,26 @@ def test_a_link_is_as_good_as_both_its_ends(
         ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH", "netdev": "enp19s0f0s0"}),
         ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH", "netdev": "enp19s0f0s0", "state": "DOWN"}),
         ("sf", {"auxiliary": "mlx5_core.sf.4", "ll": "ETH"}),
+        # Of the other port, with a name that sorts before it.
+        ("sf", {"name": "a_sf", "auxiliary": "mlx5_core.sf.12", "ll": "ETH", "netdev": "ens3f1s88"}),
+        # Of another driver.
+        ("sf", {"auxiliary": "ice.sf.1", "ll": "ETH", "netdev": "ens3f1s1"}),
         ("smi", {"ll": "IB"}),
+        ("smi", {"name": "a_smi", "ll": "ETH"}),
     ],
 )
-def test_a_part_of_an_hca_is_no_further_one(tmp_path: Path, kind: str, node: dict[str, Any]) -> None:
+@pytest.mark.parametrize("parent", ["0000:13:00.0", "0000:13:00.1"])
+def test_a_part_of_an_hca_is_no_further_one(tmp_path: Path, kind: str, node: dict[str, Any], parent: str) -> None:
+    node = {"name": "mlx5_2", **node}
     alone = observed(topology_tree.write("bluefield3", tmp_path / "alone"))
     tree = topology_tree.write("bluefield3", tmp_path / "with")
-    tree.subdevice("0000:13:00.0", "mlx5_2", **node)
+    tree.subdevice(parent, **node)
     facts = observed(tree)
-    part = hca(facts, "mlx5_2")
-    assert (part.subdevice, part.parent, part.pci) == (kind, "0000:13:00.0", None)
+    part = hca(facts, node["name"])
+    assert (part.subdevice, part.parent, part.pci) == (kind, parent, None)
     netdev = part.ports[0].netdev
     assert (netdev.name if netdev else None) == node.get("netdev")
-    assert [reason.code for reason in facts.reasons["mlx5_2", 1]][:1] == ["subdevice"]
+    assert [reason.code for reason in facts.reasons[part.name, 1]][:1] == ["subdevice"]
     # Nothing else of the node is different, not even its shape.
     assert (facts.usable, facts.affinity, facts.signature) == (alone.usable, alone.affinity, alone.signature)
     assert codes(facts) == codes(alone)
@@ -136,28 +181,6 @@ def test_hcas_without_verbs_are_no_planes(tmp_path: Path) -> None:
     tree = topology_tree.write("bluefield3", tmp_path)
     shutil.rmtree(tmp_path / "sys/class/infiniband_verbs")
     assert {hca.subdevice for hca in observed(tree).hcas} == {None}
-
-
-def test_bonds_are_used_where_there_is_nothing_else(tmp_path: Path) -> None:
-    described = topology_tree.load("roce-lag")
-    facts = observed(TopologyTree(tmp_path / "lag", described))
-    assert facts.lags == [(f"mlx5_bond_{number}", 1) for number in range(8)]
-    netdevs = [entry.ports[0].netdev for entry in facts.hcas]
-    assert [(netdev.name, netdev.slave) for netdev in netdevs if netdev] == [
-        (f"bond{number}", f"eth{2 * number}") for number in range(8)
-    ]
-    assert "no_rdma_device" not in {code for code, _subject in codes(facts)}
-    # One NIC that is no bond is what workloads have, up or down; the bonds are another network then.
-    nic = {"hca": "0000:e0:00.0", "name": "mlx5_8", "ll": "IB"}
-    for state, usable in (("ACTIVE", ["mlx5_8"]), ("DOWN", [])):
-        root = {"root": "0000:e0", "below": [{**nic, "state": state}]}
-        with_nic = {**described, "roots": [*described["roots"], root]}
-        facts = observed(TopologyTree(tmp_path / state, with_nic))
-        assert [entry.hca for entry in facts.usable] == usable
-        assert {reason.code for reason in facts.reasons["mlx5_bond_0", 1]} == {"bond"}
-    # Nor are they, where they carry the default route.
-    facts = observed(TopologyTree(tmp_path / "route", {**described, "default": "bond3"}))
-    assert [entry.hca for entry in facts.excluded] == ["mlx5_bond_3"]
 
 
 def test_a_lan_port_is_no_rail(tree: Callable[[str], TopologyTree]) -> None:
@@ -187,8 +210,11 @@ def test_a_claim_gets_no_lan_port(tree: Callable[[str], TopologyTree]) -> None:
     assert "nic matches 4 of 4 NICs on n1" in lan.text
 
 
-def test_what_alignment_is_worth_where_any_pair_has_it(tree: Callable[[str], TopologyTree]) -> None:
-    facts = gather.gather(str(tree("vm-flat").root))
+@pytest.mark.parametrize("with_root_ports", [True, False])
+def test_what_alignment_is_worth_where_any_pair_has_it(tmp_path: Path, with_root_ports: bool) -> None:
+    described = topology_tree.load("vm-flat")
+    described = described if with_root_ports else with_ports(described)
+    facts = gather.gather(str(TopologyTree(tmp_path, described).root))
     for gpus in (1, 8):
         found = claims_plan.plan({"n1": facts}, claims_plan.template(gpus=gpus, nics=gpus))
         first = found.text.splitlines()[0]
@@ -238,6 +264,30 @@ def test_accelerators_of_other_vendors_are_named(tree: Callable[[str], TopologyT
     assert [entry.nearest for entry in facts.affinity if not {"mlx5_2", "mlx5_3"}.isdisjoint(entry.nearest)] == []
 
 
+@pytest.mark.parametrize("with_port", [True, False])
+@pytest.mark.parametrize(
+    "card",
+    [
+        # Gaudi, Ascend, Neuron, MLU, and Intel's Ponte Vecchio.
+        {"id": "1da3:1020", "class": "120000"},
+        {"id": "19e5:d802", "class": "120000"},
+        {"id": "1d0f:7164", "class": "120000"},
+        {"id": "cabc:0370", "class": "038000"},
+        {"id": "8086:0bd5", "class": "038000"},
+    ],
+)
+def test_accelerators_of_any_vendor(tmp_path: Path, card: dict[str, Any], with_port: bool) -> None:
+    """Also on the root bus of a virtual machine, where only what is Intel's may be a part of the processor."""
+    below: list[dict[str, Any]] = [{"gpu": "0000:11:00.0", "driver": "", **card}]
+    below = [{"b": "0000:10:01.0", "below": below}] if with_port else below
+    described = {"default": "eno1", "roots": [{"root": "0000:10", "numa": 0, "below": below}]}
+    vendor = card["id"][:4]
+    found = codes(observed(TopologyTree(tmp_path / "default", described)))
+    assert found == ([("other_gpus", "0000:11:00.0")] if with_port or vendor != "8086" else [])
+    facts = observed(TopologyTree(tmp_path / "asked", described), gpu_vendors=["10de", vendor])
+    assert ([gpu.pci.vendor_id for gpu in facts.gpus], codes(facts)) == ([vendor], [])
+
+
 @pytest.mark.parametrize(
     "card",
     [
@@ -263,7 +313,11 @@ def test_drivers_that_nobody_listed_are_named(tree: Callable[[str], TopologyTree
     described = topology_tree.load("other-drivers")
     nic = {"hca": "0000:e1:00.0", "name": "mlx5_0", "ll": "IB"}
     described["roots"].append({"root": "0000:e0", "below": [{"b": "0000:e0:01.0", "below": [nic]}]})
-    assert "other_drivers" not in {code for code, _subject in codes(observed(TopologyTree(tmp_path, described)))}
+    there = TopologyTree(tmp_path / "rail", described)
+    assert "other_drivers" not in {code for code, _subject in codes(observed(there))}
+    # But not beside a port of the LAN, whatever its driver.
+    described["roots"][-1] = topology_tree.lan_port(rate="10 Gb/sec (1X QDR)")
+    assert "other_drivers" in {code for code, _subject in codes(observed(TopologyTree(tmp_path / "lan", described)))}
     assert "other_drivers" not in {code for code, _subject in codes(observed(tree("roce-lag")))}
 
 

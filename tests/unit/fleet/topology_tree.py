@@ -204,3 +204,10 @@ def _network(address: ipaddress.IPv4Interface) -> tuple[ipaddress.IPv4Address, i
 def write(name: str, root: Path) -> TopologyTree:
     """The node of a case."""
     return TopologyTree(root, load(name))
+
+
+def lan_port(**fields: Any) -> dict[str, Any]:
+    """A root complex with a port of the LAN."""
+    card = {"hca": "0000:e1:00.0", "name": "roceo1", "ll": "ETH", "netdev": "eno5", "id": "15b3:1015", **fields}
+    link = {name: card[name] for name in ("speed", "width") if name in card}
+    return {"root": "0000:e0", "numa": 0, "below": [{"b": "0000:e0:01.0", **link, "below": [card]}]}

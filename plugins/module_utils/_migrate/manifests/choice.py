@@ -13,8 +13,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
     NVIDIA,
+    OTHER,
     PARTITION,
     WELL_KNOWN,
+    WHOLE,
+    GpuResource,
     Names,
     gpu,
 )
@@ -85,13 +88,13 @@ class NamedRequest:
         return max(1, nearest, self.nics_beside(need.whole))
 
     def other_hardware(self, resources: Sequence[str], site: Names) -> str:
-        """The first of these resources of GPUs that is not known to be one of its nodes, empty if there is none."""
+        """The first of these resources that is not known to be a GPU of its nodes, empty if there is none."""
         vendors = self.gpu_vendors or (NVIDIA,)
         # Where no driver tells the model, people write it into the names of their templates.
         models = _words(*(self.gpu_models or [self.name]))
         for name in resources:
-            kind = gpu(name, site)
-            if kind is None or name in (self.gpu_resource, *self.gpu_resources):
+            kind = gpu(name, site) or GpuResource(OTHER, WHOLE)
+            if name in (self.gpu_resource, *self.gpu_resources):
                 continue
             named = _models(name) if kind.vendor == NVIDIA and kind.part != PARTITION else set()
             if kind.vendor not in vendors or (named and (self.gpus or self.gpu_models) and not named & models):

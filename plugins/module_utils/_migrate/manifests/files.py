@@ -116,7 +116,7 @@ def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
     while True:
         moved = rewrite.reverted(every, fixed) if request.back else rewrite.rewritten(every, request.options, fixed)
         changed, stuck = _texts(files, moved.documents)
-        stuck = stuck or _of_patches(files, moved.documents, patches)
+        stuck = stuck or _of_patches(files, moved.documents, patches, request.options)
         if not stuck:
             break
         # Others may depend on them, such as a pool on the ports of its pods.
@@ -175,10 +175,19 @@ def _is_encrypted(document: Any) -> bool:
     return bool(at(document, "sops", "mac") or at(document, "sops", "lastmodified"))
 
 
-def _of_patches(files: Sequence[_File], wanted: Sequence[Any], patches: kustomize.Patched) -> Dict[int, str]:
-    """Documents by number that would change, but are patched, with the reason."""
+def _of_patches(
+    files: Sequence[_File], wanted: Sequence[Any], patches: kustomize.Patched, options: RewriteOptions
+) -> Dict[int, str]:
+    """Documents by number that would change, but are patched or built for another namespace, with the reason."""
+
+    def as_here(document: Any, namespace: str) -> bool:
+        here = ref_of(document, options.namespace).namespace
+        every = [request.claimed for request in options.requests if request.claimed]
+        return all(names.get(namespace) == names.get(here or next(iter(names))) for names in every)
+
     found = {
         number: patches.target(file.path, document)
+        or patches.namespace(file.path, lambda name, document=document: as_here(document, name))  # type: ignore[misc]
         for file in files
         for number, document in enumerate(file.documents, file.first)
         if document is not None and not yaml_values.same(document, wanted[number])

@@ -14,7 +14,7 @@ import json
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, is_gpu, is_rdma
@@ -55,13 +55,14 @@ def _fits(pattern: str, value: str) -> bool:
 class Patched:
     """What patches of kustomizations keep as it is, by path of the file.
 
-    ``patches`` are the kustomizations whose patch a file is, ``inline`` those that have patches in themselves, and
-    ``targets`` what of a file is patched, with the kustomization.
+    ``patches`` are the kustomizations whose patch a file is, ``inline`` those that have patches in themselves,
+    ``targets`` what of a file is patched, with the kustomization, and ``namespaces`` where kustomizations put a file.
     """
 
     patches: Dict[str, str] = field(default_factory=dict)
     inline: Set[str] = field(default_factory=set)
     targets: Dict[str, List[Tuple[Target, str]]] = field(default_factory=dict)
+    namespaces: Dict[str, List[Tuple[str, str]]] = field(default_factory=dict)
 
     def patch(self, path: str) -> str:
         """Why a file stays as it is because of what it does to others, empty if it does nothing."""
@@ -75,6 +76,18 @@ class Patched:
         having = self.targets.get(os.path.realpath(path), ())
         return next(
             (f"{whose} patches what would change here: {_BUILD}" for aim, whose in having if aim.meets(document)), ""
+        )
+
+    def namespace(self, path: str, right: Callable[[str], bool]) -> str:
+        """Why a document of a file stays as it is because it is built for a namespace that is not right."""
+        having = self.namespaces.get(os.path.realpath(path), ())
+        return next(
+            (
+                f"{whose} puts it into the namespace {name}, which does not have the same templates: {_BUILD}"
+                for name, whose in having
+                if not right(name)
+            ),
+            "",
         )
 
 
@@ -116,6 +129,9 @@ def _of_kustomization(path: str, found: Patched, site: Names) -> None:
     if targets:
         for source in _sources(path, set()):
             found.targets.setdefault(os.path.realpath(source), []).extend((target, shown) for target in targets)
+    namespace = text(_kustomization(path).get("namespace"))
+    for source in _sources(path, set()) if namespace else ():
+        found.namespaces.setdefault(os.path.realpath(source), []).append((namespace, shown))
 
 
 def _named(patch: Any) -> Target:
@@ -138,9 +154,25 @@ def _patches(path: str, seen: Set[str]) -> Iterator[Tuple[str, List[Any], Any]]:
     for written in texts(body.get("patchesStrategicMerge")):
         inline = "\n" in written
         yield from _patch(here, "" if inline else written, written if inline else "", None)
+    for entry in entries(body.get("replacements")):
+        yield from _replacement(here, entry)
     for component in texts(body.get("components")):
         for other in _in(os.path.join(here, component)):
             yield from _patches(other, seen)
+
+
+def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Tuple[str, List[Any], Any]]:
+    """What a replacement sets, as JSON Patches; its own text is in the kustomization or in a file."""
+    path = os.path.join(here, text(entry.get("path"))) if entry.get("path") else ""
+    written = _read(path) if path else [entry]
+    every = [each for document in written for each in (document if isinstance(document, list) else [document])]
+    for target in (target for each in every for target in entries(table(each).get("targets"))):
+        aim = target.get("select")
+        # Dots separate, but those of names are escaped.
+        fields = [re.split(r"(?<!\\)\.", name) for name in texts(target.get("fieldPaths"))]
+        pointers = ["/".join(part.replace("\\.", ".").replace("/", "~1") for part in parts) for parts in fields]
+        patch = [{"op": "replace", "path": f"/{pointer}"} for pointer in pointers]
+        yield path, [patch], Target(text(at(aim, "kind")), text(at(aim, "name")))
 
 
 def _patch(here: str, path: str, inline: str, target: Any) -> Iterator[Tuple[str, List[Any], Any]]:

@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resou
     gpu,
     is_gpu,
     is_rdma,
+    may_be_gpu,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import findings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ContainerShape, PodShape
@@ -46,8 +47,8 @@ class TemplateNeed:
     """What a pod template asks for: its ``containers`` that are to request RDMA, and the ``parts`` of GPUs that these
     have, in words.
 
-    ``hardware`` are the resources of all its containers that are GPUs or parts of some. ``unclear`` is a resource whose
-    number is none, empty without one.
+    ``hardware`` are the resources of all its containers that may be GPUs or parts of some. ``unclear`` is a resource
+    whose number is none, empty without one.
     """
 
     containers: Sequence[ContainerNeed] = ()
@@ -103,7 +104,7 @@ def requesting(pod: PodShape, site: Names) -> List[ContainerShape]:
 
 def needed(pod: PodShape, site: Names) -> TemplateNeed:
     using = requesting(pod, site)
-    every = sorted({name for container in pod.containers for name in container.resources if is_gpu(name, site)})
+    every = sorted({name for container in pod.containers for name in container.resources if may_be_gpu(name, site)})
     mine = sorted({name for container in using for name in container.resources})
     found = [(name, gpu(name, site)) for name in mine]
     unclear = [

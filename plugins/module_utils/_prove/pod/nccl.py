@@ -37,12 +37,15 @@ _SAID = re.compile(
 # Only what ends a run: a refused device is left out by NCCL, and of a retry it tells with INFO.
 _FAILED = re.compile(
     r"(?<![\w.-])(?P<host>[\w.-]{1,253}):[0-9]{1,10}:[0-9]{1,10} \[-?[0-9]{1,4}\] [\w./-]{1,99}:[0-9]{1,6} NCCL WARN "
-    r"(?:Call to (?P<call>ibv_(?:modify_qp|create_qp|create_cq|reg_mr\w{0,16})) failed(?P<why> with [\w ]{1,80})?"
+    r"(?:Call to (?P<call>ibv_(?:modify_qp|query_gid|create_qp|create_cq|alloc_pd|reg_mr\w{0,16}|reg_dmabuf_mr"
+    r"|post_(?:send|recv))) failed(?P<why> with [\w ]{1,80})?"
     r"(?:,? on dev (?P<device>[\w.+-]{1,64}:[0-9]{1,3}))?"
     r"(?:[^\r\n]{0,120}?local GID {1,2}(?P<local>[0-9a-f:.]{2,45}), {1,2}remote GID {1,2}(?P<remote>[0-9a-f:.]{2,45}))?"
-    r"|NET/[\w/-]{1,32} ?: Got completion from peer (?P<peer>[^\s]{1,64}) with "
-    r"status=(?:[A-Z_]{1,40}\()?(?P<status>[0-9]{1,3})"
-    r"|NET/[\w/-]{1,32} ?: (?P<lost>[\w.+-]{1,64}:[0-9]{1,3}) (?:Got )?async fatal event)"
+    r"|NET/[\w/-]{1,32} ?: Got completion (?:from peer (?P<peer>[^\s]{1,64}) )?with "
+    r"(?:error |status=)(?:[A-Z_]{1,40}\()?(?P<status>[0-9]{1,3})"
+    r"|NET/[\w/-]{1,32} ?: (?P<lost>[\w.+-]{1,64}:[0-9]{1,3}) (?:(?:Got )?async fatal event"
+    # As libibverbs names them, where NCCL does not say yet which of its events are fatal.
+    r"|Got async event : (?:CQ error|[a-z ]{0,40}(?:catastrophic error|work queue error))))"
 )
 _GPUDIRECT = re.compile(
     r"(?<![\w.-])(?P<host>[\w.-]{1,253}):(?P<process>[0-9]{1,10}):[0-9]{1,10} \[-?[0-9]{1,4}\] NCCL INFO "
@@ -62,6 +65,7 @@ _RESULT = re.compile(
 )
 _TCP = "Socket"
 _FLUSHED, _NO_ANSWER = 5, 12
+_ABOUT_THE_PEER = ("ibv_modify_qp", "ibv_query_gid")
 _CONNECT = (
     "Check that both ends have GIDs of one network or a route between them (verify's reachability), and start the "
     "containers with rdma-env.sh instead of setting NCCL_IB_GID_INDEX, NCCL_IB_HCA or NCCL_IB_TC by hand."
@@ -124,13 +128,13 @@ def failure(log: str) -> Optional[Failure]:
             on = f" on {said['device']}" if said["device"] else ""
             ends = f", from {said['local']} to {said['remote']}" if said["remote"] else ""
             text = f"{said['call']} failed{said['why'] or ''}{on}{ends}"
-            remedy = _CONNECT if said["call"] == "ibv_modify_qp" else _MEMORY
+            remedy = _CONNECT if said["call"] in _ABOUT_THE_PEER else _MEMORY
         elif said["lost"]:
             text, remedy = f"a fatal event of {said['lost']}", _LOST
         elif int(said["status"]) == _NO_ANSWER:
-            text, remedy = f"{said['peer']} does not answer (status 12)", _CONNECT
+            text, remedy = f"{said['peer'] or 'a peer'} does not answer (status 12)", _CONNECT
         else:
-            text, remedy = f"a transfer with {said['peer']} failed (status {said['status']})", _COMPLETION
+            text, remedy = f"a transfer with {said['peer'] or 'a peer'} failed (status {said['status']})", _COMPLETION
         found = Failure(said["host"], text, remedy, known)
         if said["status"] != str(_FLUSHED):
             return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons, topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
@@ -36,6 +36,16 @@ _HARMLESS = reasons.PASSING | {reasons.VF}
 def excluded(values: Mapping[str, Any]) -> List[str]:
     """PCI addresses that no pod may have, for whatever strategy. Raises PlanError."""
     return [checked(EXCLUDE, text, pci.address) for text in values[EXCLUDE]]
+
+
+def of_lan(facts: Facts, given: Iterable[str]) -> List[str]:
+    """Warnings of HCAs that a device plugin gives to pods, although those next to GPUs are of another kind."""
+    kinds = topology.other_kind(facts)
+    return [
+        f"pods may get {name}, but {kinds[name][1]}: add its PCI address to {EXCLUDE}, unless they are meant to"
+        for name in given
+        if name in kinds
+    ]
 
 
 def _functions(facts: Facts) -> Iterator[Tuple[str, List[List[Reason]]]]:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import host as inventory_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
@@ -73,6 +74,18 @@ class PluginGroup:
     def without(self, right: str) -> Problem:
         """What is wrong where no node has anything for pods; ``right`` is what one would have."""
         missing = right if self.known else f"has facts: {GATHER_FIRST}"
+        facts = [host.facts for host in self.hosts if host.facts is not None]
+        bonds = dict.fromkeys(
+            hca
+            for own in facts
+            for (hca, _port), found in own.reasons.items()
+            if {reason.code for reason in found} == {reasons.BOND}
+        )
+        if bonds:
+            missing += (
+                f"; {', '.join(bonds)} (RoCE LAG over bonds) are not used beside other NICs, up or down, that are not"
+                " known to be ports of the LAN"
+            )
         return Problem(STRATEGY, f"is {strategy_of(self.values)}, but no node of the group {missing}")
 
 

@@ -65,7 +65,7 @@ def bonded(hosts: Sequence[InventoryHost]) -> List[str]:
             names = ", ".join(name for name, _port in host.facts.lags)
             found.setdefault(names, []).append(host.name)
     return [
-        f"{fold(several)}: {variables.STRATEGY} is {NAME}, but all NICs ({names}) are RoCE LAGs over bonds, which "
+        f"{fold(several)}: {variables.STRATEGY} is {NAME}, but its NICs ({names}) are RoCE LAGs over bonds, which "
         "cannot be moved into pods: set it to shared_device or inject, or none for pods with hostNetwork"
         for names, several in found.items()
     ]

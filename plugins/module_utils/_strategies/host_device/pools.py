@@ -95,7 +95,14 @@ def _layer(group: PluginGroup) -> str:
         found = " and ".join(sorted(there))
         text = f"is not set, and nodes of the group have ports of {found}: set it to that of the NICs for pods"
         raise PlanError(Problem(LAYER, text))
-    return str(wanted or next(iter(there), _LAYERS[0]))
+    every = {
+        port.link_layer
+        for host in group.hosts
+        for hca in (host.facts.hcas if host.facts is not None else ())
+        for port in hca.ports
+        if port.link_layer in _LAYERS and not hca.software
+    }
+    return str(wanted or next(iter(there or (every if len(every) == 1 else ())), _LAYERS[0]))
 
 
 def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -> Dict[str, NodeNics]:
@@ -121,6 +128,8 @@ def _nodes(group: PluginGroup, layer: str, rails: int, result: HostDevicePlan) -
             continue
         if missing:
             result.warnings.append(f"{host.name}: has no {what} for rail {', '.join(missing)}")
+        given = (hca for rail in sorted(own.hcas) for hca in own.hcas[rail])
+        result.warnings += [f"{host.name}: {text}" for text in exclusions.of_lan(host.facts, given)]
         nodes[host.name] = own
     result.warnings += group.left_alone()
     if not nodes and not result.found:

@@ -106,6 +106,7 @@ def _ports(group: PluginGroup, result: SharedDevicePlan) -> Dict[str, NodePorts]
             continue
         result.warnings += [f"{host.name}: {text}" for text in own.left_out]
         if own.selectable:
+            result.warnings += [f"{host.name}: {text}" for text in exclusions.of_lan(host.facts, own.hcas)]
             nodes[host.name] = own
         else:
             result.warnings.append(f"{host.name}: no ACTIVE port that pods can share, so the plugin does not run there")

@@ -90,7 +90,20 @@ def test_a_daemon_set_stays() -> None:
 
 
 @pytest.mark.parametrize("request_", [BOARD, EIGHT, replace(SHARED, gpu_vendors=["nvidia"])])
-@pytest.mark.parametrize("name", ["amd.com/gpu", "habana.ai/gaudi", "gpu.intel.com/xe"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "amd.com/gpu",
+        "habana.ai/gaudi",
+        "gpu.intel.com/xe",
+        "huawei.com/Ascend910",
+        "hygon.com/dcunum",
+        "cambricon.com/mlu370",
+        "aws.amazon.com/neuroncore",
+        "google.com/tpu",
+        "acme.example/npu",
+    ],
+)
 def test_other_vendors(name: str, request_: NamedRequest) -> None:
     item = asking({name: "8", "rdma/ib": "1"})
     assert f"{name} is not known to be a GPU of the nodes of {request_.name}" in refused(
@@ -102,6 +115,13 @@ def test_other_vendors(name: str, request_: NamedRequest) -> None:
     assert ("pod", "left", f"{name} is not known to be a GPU of the nodes of {request_.name}") in moved(
         item, options=chosen
     )[1]
+
+
+@pytest.mark.parametrize("name", ["acme.example/gpu", "acme.example/vgpu-number"])
+def test_a_name_that_says_gpu_is_no_pod_without_gpus(name: str) -> None:
+    for request in (ONE, EIGHT, HCA):
+        said = refused(asking({name: "8", "rdma/ib": "1"}), RewriteOptions([request]))
+        assert f"{name} is not known to be a GPU of the nodes of {request.name}" in said
 
 
 @pytest.mark.parametrize(

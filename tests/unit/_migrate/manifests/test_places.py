@@ -145,6 +145,36 @@ def test_what_a_built_pod_requests(
         assert why in found["stays"][name]
 
 
+@pytest.mark.parametrize("field", ["limits.rdma/hca", r"limits.nvidia\.com/gpu", "limits"])
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_replacement_is_a_patch(rewrite: Run, field: str, inline: bool) -> None:
+    target = {
+        "select": {"kind": "Deployment"},
+        "fieldPaths": [f"spec.template.spec.containers.[name=vllm].resources.{field}"],
+    }
+    entry = {"source": {"kind": "ConfigMap", "name": "n", "fieldPath": "data.n"}, "targets": [target]}
+    own: dict[str, Any] = {"resources": ["../../base"], "replacements": [entry if inline else {"path": "r.yaml"}]}
+    files = {"base/deployment.yaml": _deployment(_BOTH), "base/kustomization.yaml": _BASE}
+    files["overlays/ib/kustomization.yaml"] = yaml.safe_dump(own)
+    found = rewrite(files if inline else {**files, "overlays/ib/r.yaml": yaml.safe_dump([entry])})
+    assert found["changed"] == []
+    assert "ib/kustomization.yaml patches what would change" in found["stays"]["base/deployment.yaml"]
+
+
+@pytest.mark.parametrize(("namespace", "changes"), [("llm", True), ("prod", False)])
+@pytest.mark.parametrize("own", ["  namespace: llm\n", ""])
+def test_a_kustomization_puts_it_into_a_namespace(rewrite: Run, namespace: str, changes: bool, own: str) -> None:
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH).replace("  namespace: llm\n", own),
+        "base/kustomization.yaml": _BASE,
+        "overlays/ib/kustomization.yaml": f"resources: [../../base]\nnamespace: {namespace}\n",
+    }
+    found = rewrite(files)
+    assert bool(found["changed"]) is changes
+    said = found["stays"].get("base/deployment.yaml", "")
+    assert ("ib/kustomization.yaml puts it into the namespace prod" in said) is not changes
+
+
 def test_a_component_patches_what_others_have(rewrite: Run) -> None:
     files = {
         "base/deployment.yaml": _deployment(_BOTH),

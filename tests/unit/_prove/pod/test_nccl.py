@@ -190,6 +190,23 @@ def warned(line: str, where: str = "misc/ibvwrap.cc:186") -> str:
             "Check that both ends",
         ),
         (f"{DONE} with status=5 opcode=0", "a transfer with 10.0.0.2<1> failed (status 5)", "Read the log of the peer"),
+        # Before 2.14.
+        (f"{DONE} with error 12, opcode 0, len 0, vendor err 129", "10.0.0.2<1> does not answer", "Check that both"),
+        (
+            "NET/IB : Got completion with error 12, opcode 1, len 32478, vendor err 129",
+            "a peer does not answer (status 12)",
+            "Check that both ends",
+        ),
+        # A GID index that the port does not have.
+        ("Call to ibv_query_gid failed with error Invalid argument", "ibv_query_gid failed", "Check that both ends"),
+        ("Call to ibv_post_send failed with error Cannot allocate memory", "ibv_post_send failed", "Raise the runtime"),
+        ("Call to ibv_reg_dmabuf_mr failed with error Bad address", "ibv_reg_dmabuf_mr failed", "Raise the runtime"),
+        (
+            "NET/IB : mlx5_0:1 Got async event : local catastrophic error",
+            "a fatal event of mlx5_0:1",
+            "Look for faults",
+        ),
+        ("NET/IB : mlx5_0:1 Got async event : CQ error", "a fatal event of mlx5_0:1", "Look for faults"),
         ("NET/IB : mlx5_0:1 async fatal event: local catastrophic", "a fatal event of mlx5_0:1", "Look for faults"),
     ],
 )
@@ -211,6 +228,8 @@ def test_what_is_flushed_is_not_the_cause() -> None:
         said(f"{QP} 110 Connection timed out, on dev mlx5_0:1, retrying 1/34 after 100 msec of sleep"),
         warned("NET/IB : Unable to open device mlx5_3"),
         warned("NET/IB : mlx5_0:1 Got async event : GID table change"),
+        # The link may come back in time; where it does not, a completion says so.
+        warned("NET/IB : mlx5_0:1 Got async event : port error"),
         f"{QP} 110 Connection timed out",
     ],
 )

@@ -264,3 +264,21 @@ def test_a_longer_timeout_is_kept(tmp_path: Path, version: str) -> None:
     assert not node.make({"nri": PARTS["nri"]}, written).differs
     back = node.make({}, written)
     assert [file.content for file in back.wanted if file.path.endswith("/config.toml")] in ([text], [])
+
+
+_IMPORTS = 'version = {}\nimports = ["/etc/containerd/conf.d/*.toml"]\n'
+
+
+@pytest.mark.parametrize(("version", "of_file"), [("1.7.24", 2), ("2.1.9", 2), ("2.1.9", 3), ("2.4.2", 4)])
+@pytest.mark.parametrize("longer", ["300s", "5m", "1h30m", "300000ms", "1.5h"])
+def test_a_longer_timeout_is_kept_wherever_it_is(tmp_path: Path, version: str, of_file: int, longer: str) -> None:
+    """In the main file or in a drop-in before or after ours, and in any form."""
+    own = f'{NRI}plugin_request_timeout = "{longer}"\n'
+    for name in ("config.toml", "conf.d/10-own.toml", "conf.d/99-own.toml"):
+        files = {"config.toml": _IMPORTS.format(of_file)}
+        files[name] = files.get(name, f"version = {of_file}\n") + own
+        node = Node(tmp_path / name, version, files)
+        plan = node.make({"nri": PARTS["nri"]}, [])
+        assert plan.effective.get("nri", ("plugin_request_timeout",)) == longer
+        assert plan.effective.get("nri", ("plugin_registration_timeout",)) == "30s"
+        assert not node.make({"nri": PARTS["nri"]}, node.install(plan)).differs
