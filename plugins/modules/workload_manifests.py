@@ -36,7 +36,7 @@ options:
   paths:
     description:
       - Files, and directories in which all C(*.yml), C(*.yaml) and C(*.json) files are read. Directories whose names
-        start with a dot are skipped.
+        start with a dot are skipped. Only regular files up to 16 MiB are read.
       - Give manifests that belong together, such as an InferencePool and its pods, in the same call.
     type: list
     elements: path
@@ -45,6 +45,7 @@ options:
     description:
       - Directory to which changed files are written, under the same names as below O(paths), or, if two of these are
         equal, as below the directory that all O(paths) have in common. By default, files are changed in place.
+      - Nothing is written through a link that leads out of this directory or, in place, out of an entry of O(paths).
     type: path
   namespace:
     description:

@@ -9,6 +9,7 @@
 In reading order:
 
 * ``files.py``: files are read, rewritten together and written. The module of this room begins here.
+* ``disk.py``: which files, and how these are read and written where others may write, too.
 * ``rewrite.py``: all objects of the files, one by one, and what was not done to them.
 * ``need.py``: what a pod template asks for.
 * ``choice.py``: which request of the group a pod template gets.
