@@ -50,7 +50,7 @@ def with_way_back(before: Any, after: Any) -> Any:
     if not ops:
         return before
     empty = before["metadata"].get("annotations", ops)
-    if not empty and "annotations" in after["metadata"] and not after["metadata"]["annotations"]:
+    if empty is not ops and "annotations" in after["metadata"] and not table(after["metadata"]["annotations"]):
         keys = [key for key in before["metadata"] if key in after["metadata"]]
         following = keys[keys.index("annotations") + 1 :][:1]
         place = {"before": following[0]} if following else {}
