@@ -118,7 +118,7 @@ def fewer(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> Iter
     """What the template asked for and its requests may not have, though people chose them."""
     names = " and ".join(request.name for request in requests)
     if template.need.unclear:
-        yield f"{template.need.unclear} is no number of devices: whether {names} has enough is not known"
+        yield f"{template.need.unclear}: whether {names} has enough is not known"
     lack = choice.shortage(template.need.containers, requests)
     if lack:
         claimed = " for all containers of the pod" if any(request.claimed for request in requests) else ""
