@@ -36,7 +36,7 @@ options:
   paths:
     description:
       - Files, and directories in which all C(*.yml), C(*.yaml) and C(*.json) files are read. Directories whose names
-        start with a dot are skipped.
+        start with a dot are skipped. Only regular files up to 16 MiB are read.
       - Give manifests that belong together, such as an InferencePool and its pods, in the same call.
     type: list
     elements: path
@@ -45,6 +45,7 @@ options:
     description:
       - Directory to which changed files are written, under the same names as below O(paths), or, if two of these are
         equal, as below the directory that all O(paths) have in common. By default, files are changed in place.
+      - Nothing is written through a link that leads out of this directory or, in place, out of an entry of O(paths).
     type: path
   namespace:
     description:
@@ -221,11 +222,12 @@ text:
   type: str
 """
 
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import (
     NamedRequest,
     RewriteOptions,
@@ -240,6 +242,7 @@ _NAMES = {"type": "list", "elements": "str", "default": []}
 _TABLE = {"type": "dict", "default": {}}
 _NUMBER = {"type": "int", "default": 0}
 _TEXT = {"type": "str", "default": ""}
+_OF_NAMES = ("templates", "claims", "limits", "annotations", "environment")
 _REQUEST = {
     "name": {"type": "str", "required": True},
     "templates": _TABLE,
@@ -272,17 +275,37 @@ _OPTIONS = {
 }
 
 
+class OptionError(Exception):
+    """An option has a value of a type that it cannot have; the text says which, and what would be right."""
+
+
 def _request(params: Dict[str, Any]) -> FilesRequest:
+    for ask in params["requests"]:
+        for option in _OF_NAMES:
+            wrong = [name for name, value in ask[option].items() if text(value) != str(value)]
+            if wrong:
+                raise OptionError(f"requests: {option} of {ask['name']} must be texts, and {wrong[0]} is none")
     requests = [NamedRequest(**ask) for ask in params["requests"]]
-    choices = {name: [choice] if isinstance(choice, str) else choice for name, choice in params["choices"].items()}
+    choices = {name: _chosen(name, choice) for name, choice in params["choices"].items()}
     wish = RewriteOptions(requests, choices, Names(params["resources"], params["gpu_resources"]), params["namespace"])
     return FilesRequest(params["paths"], wish, params["directory"] or "", params["state"] == "absent")
+
+
+def _chosen(name: str, choice: Any) -> List[str]:
+    names = [choice] if isinstance(choice, str) else choice
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise OptionError(f"choices (rdma_migrate_requests): {name} must be a list of names of requests, not {choice}")
+    return names
 
 
 def main() -> None:
     module = AnsibleModule(_OPTIONS, supports_check_mode=True)
     try:
-        result = rewrite_files(_request(module.params), module.check_mode)
+        request = _request(module.params)
+    except OptionError as error:
+        module.fail_json(msg=f"No file was changed. {error}")
+    try:
+        result = rewrite_files(request, module.check_mode)
     except FileError as error:
         done = f"Only changed: {', '.join(error.changed)}" if error.changed else "No file was changed"
         module.fail_json(msg=f"{done}. {error}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from typing import Any, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 try:
     import yaml
@@ -21,6 +21,12 @@ except ImportError:
     SafeLoader = object  # type: ignore[misc, assignment]
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+# What Python makes of 1:1:1... (base 60) is as long as the square of it.
+_DIGITS = 100
+# No schema of Kubernetes is half as deep. Values that aliases stand for, in all documents of a text.
+_DEEPEST, _REPEATED = 100, 10000
+_TOO_DEEP = f"has values that are nested more than {_DEEPEST} levels deep"
 
 
 class TextError(Exception):
@@ -35,7 +41,18 @@ class TextError(Exception):
 
 
 class Loader(SafeLoader):
-    """Dates are texts."""
+    """Dates are texts, and what is nested too deeply is an error of this module."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.depth += 1
+        try:
+            if self.depth > _DEEPEST:
+                raise TextError(f"{_TOO_DEEP} ({_line(self.peek_event())})")
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
 
 
 Loader.yaml_implicit_resolvers = {
@@ -45,10 +62,21 @@ Loader.yaml_implicit_resolvers = {
 
 
 def read(text: str) -> List[Any]:
-    """The values of all documents, none of them in two places. Raises TextError."""
+    """The values of all documents, none of them in two places. Raises TextError.
+
+    Whoever wrote the text, the work is in proportion to its length.
+    """
+    values: List[Any] = []
+    check = _Check()
     try:
-        values = list(yaml.load_all(text, Loader=Loader))
-        _twice(text)
+        loader: Any = Loader(text)
+        try:
+            while loader.check_node():
+                node = loader.get_node()
+                check.size(node)
+                values.append(loader.construct_document(node))
+        finally:
+            loader.dispose()
         json.dumps(values)
     except yaml.YAMLError as error:
         if "{{" in text:
@@ -68,13 +96,57 @@ def _unshared(value: Any) -> Any:
     return [_unshared(entry) for entry in value] if isinstance(value, list) else value
 
 
-def _twice(text: str) -> None:
-    for node, _again in _nodes([node for node in yaml.compose_all(text, Loader=Loader) if node is not None]):
+class _Size(NamedTuple):
+    """How many values a node is with all that its aliases stand for, and how deep these are nested."""
+
+    values: int
+    height: int
+
+
+class _Check:
+    """What is refused in the documents of a text before their values are made, which is where the work would be."""
+
+    def __init__(self) -> None:
+        # None while it is being looked at.
+        self.known: Dict[int, Optional[_Size]] = {}
+        self.kept: List[Any] = []
+        self.again = 0
+
+    def size(self, node: Any) -> _Size:
+        """Raises TextError."""
+        if id(node) in self.known:
+            found = self.known[id(node)]
+            if found is None:
+                raise TextError(f"has an alias in the value that it stands for ({_line(node)})")
+            self.again += found.values
+            if self.again > _REPEATED:
+                raise TextError(f"has aliases that stand for more than {_REPEATED} values: write these out, or fewer")
+            return found
+        self.known[id(node)] = None
+        # As long as it is kept, no other node has its id.
+        self.kept.append(node)
+        inner = [self.size(each) for each in self._inner(node)]
+        found = _Size(1 + sum(each.values for each in inner), 1 + max((each.height for each in inner), default=0))
+        if found.height > _DEEPEST:
+            raise TextError(f"{_TOO_DEEP} ({_line(node)})")
+        self.known[id(node)] = found
+        return found
+
+    def _inner(self, node: Any) -> Iterator[Any]:
         if isinstance(node, yaml.MappingNode):
             keys = Counter(key.value for key, _value in node.value if isinstance(key, yaml.ScalarNode))
             for key, times in keys.items():
                 if times > 1:
-                    raise TextError(f"has the key {key} twice (line {node.start_mark.line + 1})")
+                    raise TextError(f"has the key {key} twice ({_line(node)})")
+            yield from (each for entry in node.value for each in entry)
+        elif isinstance(node, yaml.SequenceNode):
+            yield from node.value
+        elif node.tag in _NUMBERS and len(node.value) > _DIGITS:
+            raise TextError(f"has a number of {len(node.value)} characters ({_line(node)})")
+
+
+def _line(node: Any) -> str:
+    return f"line {node.start_mark.line + 1}"
 
 
 def aliased(documents: Sequence[Any]) -> Set[int]:

@@ -228,16 +228,16 @@ def may_lock(container: ContainerShape) -> bool:
 
 def merged(findings: Sequence[Finding]) -> List[Finding]:
     """One finding for each code with the same fields, with all its places and containers."""
-    found: List[Tuple[Finding, List[str], List[str]]] = []
+    found: Dict[Tuple[str, str], Tuple[Finding, Dict[str, None], Dict[str, None]]] = {}
     for finding in findings:
-        for known, places, containers in found:
-            if (known.code, known.fields) == (finding.code, finding.fields):
-                places += [place for place in finding.places if place not in places]
-                containers += [name for name in finding.containers if name not in containers]
-                break
-        else:
-            found.append((finding, list(finding.places), list(finding.containers)))
-    return [Finding(known.code, known.fields, tuple(places), tuple(containers)) for known, places, containers in found]
+        key = (finding.code, repr(sorted(finding.fields.items())))
+        _first, places, containers = found.setdefault(key, (finding, {}, {}))
+        places.update(dict.fromkeys(finding.places))
+        containers.update(dict.fromkeys(finding.containers))
+    return [
+        Finding(first.code, first.fields, tuple(places), tuple(containers))
+        for first, places, containers in found.values()
+    ]
 
 
 Found = Iterator[Tuple[ObjectRef, Finding]]

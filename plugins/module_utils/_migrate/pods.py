@@ -51,7 +51,8 @@ class ContainerShape:
 
     ``environment`` has the values that are written there, in ``command`` also those that its shell sets, and options of
     the server that name NICs;
-    ``from_fields`` has the field paths of those that Kubernetes fills in. ``resources`` are limits and requests.
+    ``from_fields`` has the field paths of those that Kubernetes fills in. ``resources`` are limits and requests,
+    ``claims`` what the pod calls its claims.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ContainerShape:
     from_fields: Mapping[str, str]
     command: str
     mounts: FrozenSet[str]
+    claims: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,7 @@ def _container(container: Mapping[str, Any], name: str, init: bool) -> Container
         },
         command=command,
         mounts=frozenset(text(mount.get("name")) for mount in entries(container.get("volumeMounts"))),
+        claims=tuple(text(claim.get("name")) for claim in entries(at(container, "resources", "claims"))),
     )
 
 

@@ -9,8 +9,10 @@
 In reading order:
 
 * ``files.py``: files are read, rewritten together and written. The module of this room begins here.
+* ``disk.py``: which files, and how these are read and written where others may write, too.
 * ``rewrite.py``: all objects of the files, one by one, and what was not done to them.
 * ``need.py``: what a pod template asks for.
+* ``claimed.py``: the GPUs that it has by claims.
 * ``choice.py``: which request of the group a pod template gets.
 * ``pod_template.py``: what changes in a pod template, and what keeps it from being changed.
 * ``ports.py``: twins that had ports of their own on the host's network get one port, with Services and pools.

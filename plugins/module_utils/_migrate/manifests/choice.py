@@ -84,8 +84,8 @@ class NamedRequest:
             return 0
         if self.nics or not self.gpu_resource:
             return self.nics or 1
-        nearest = need.whole * self.node_nics // self.node_gpus if self.node_gpus else 0
-        return max(1, nearest, self.nics_beside(need.whole))
+        nearest = need.sharing * self.node_nics // self.node_gpus if self.node_gpus else 0
+        return max(1, nearest, self.nics_beside(need.sharing))
 
     def other_hardware(self, resources: Sequence[str], site: Names) -> str:
         """The first of these resources that is not known to be a GPU of its nodes, empty if there is none."""
@@ -133,7 +133,7 @@ def shortage(needs: Sequence[ContainerNeed], requests: Sequence[NamedRequest]) -
     claim = sum(request.nics_given(ContainerNeed("")) for request in requests if request.claimed)
 
     def wanted(need: ContainerNeed) -> int:
-        return max(need.nics, min(request.nics_beside(need.whole) for request in requests))
+        return max(need.nics, min(request.nics_beside(need.sharing) for request in requests))
 
     def beyond(need: ContainerNeed) -> int:
         own = sum(request.nics_given(need) for request in requests if not request.claimed)
@@ -178,7 +178,7 @@ def chosen(ref: ObjectRef, need: TemplateNeed, options: RewriteOptions) -> List[
     if not options.requests:
         raise ChoiceError("pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates")
     if need.unclear:
-        raise ChoiceError(f"{need.unclear} is no number of devices: choose in rdma_migrate_requests")
+        raise ChoiceError(f"{need.unclear}: choose in rdma_migrate_requests")
     # A single claim is for one NIC of one host: that is for people to choose. Beside templates, extended resources are
     # for manifests that stay as they are.
     free = [request for request in options.requests if request.templates and not request.gpus_only]

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -16,12 +15,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_te
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import KINDS, is_object, name_of, ref_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import kustomize, rewrite, unread
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import disk, kustomize, rewrite, unread
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
-_ENDINGS = (".yml", ".yaml", ".json")
 _ENCRYPTED = "is encrypted by SOPS, which signs the whole file: change it with sops"
 
 
@@ -45,70 +42,25 @@ class FilesRequest:
 
 @dataclass
 class _File:
-    """A file: its path, the one below the directory it was found in, and its text and documents.
+    """A file with its text and documents. ``first`` is the number of its first document among those of all files."""
 
-    ``first`` is the number of its first document among those of all files.
-    """
-
-    path: str
-    below: str
+    place: disk.Place
     text: str
     documents: List[Any] = field(default_factory=list)
     first: int = 0
 
+    @property
+    def path(self) -> str:
+        return self.place.full
 
-def _paths(given: Sequence[str]) -> List[Tuple[str, str]]:
-    found: Dict[str, str] = {}
-    for path in map(os.path.normpath, given):
-        if os.path.isfile(path):
-            found.setdefault(path, os.path.basename(path))
-        elif os.path.isdir(path):
-            for directory, names, files in os.walk(path):
-                # Directories of the repository itself, such as .git.
-                names[:] = sorted(name for name in names if not name.startswith("."))
-                for name in sorted(files):
-                    if name.endswith(_ENDINGS):
-                        full = os.path.join(directory, name)
-                        found[full] = os.path.relpath(full, path)
-        else:
-            raise FileError(f"{path} is neither a file nor a directory")
-    if len(set(found.values())) < len(found):
-        # Files of the same name: all have the path below the directory that they have in common.
-        common = os.path.commonpath([os.path.abspath(path) for path in given])
-        found = {path: os.path.relpath(path, common) for path in found}
-    return list(found.items())
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path} cannot be read: {error}") from error
-
-
-def _write(path: str, text: str) -> None:
-    """Whole or not at all, with the mode of what was there. A link stays one: what it leads to is written."""
-    target = os.path.realpath(path)
-    directory = os.path.dirname(target)
-    try:
-        make_directories(directory)
-        handle, temporary = tempfile.mkstemp(dir=directory, prefix=".rdma-migrate-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-            os.chmod(temporary, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o644)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error}") from error
+    @property
+    def below(self) -> str:
+        return self.place.below
 
 
 def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
     """The result of the module, with diffs. Raises FileError, before anything is written unless writing fails."""
-    files, notes = _files(request.paths)
+    files, notes = _files(request)
     every = [document for file in files for document in file.documents]
     site = request.options.site
     patches = kustomize.patched([] if request.back else [file.path for file in files], site)
@@ -136,25 +88,33 @@ def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
     return {**result, "notes": notes, "text": _summary(result["files"], notes)}
 
 
-def _files(paths: Sequence[str]) -> Tuple[List[_File], List[Dict[str, str]]]:
+def _files(request: FilesRequest) -> Tuple[List[_File], List[Dict[str, str]]]:
     """Those that have documents, and why others do not. Raises FileError."""
     files: List[_File] = []
     notes: List[Dict[str, str]] = []
-    given = set(map(os.path.normpath, paths))
-    for path, below in _paths(paths):
+    given = set(map(os.path.realpath, request.paths))
+    try:
+        places = disk.found(request.paths)
+    except disk.DiskError as error:
+        raise FileError(str(error)) from error
+    for place in places:
         try:
-            file = _File(path, below, _read(path))
+            file = _File(place, disk.read(place.full))
             file.documents = yaml_values.read(file.text)
-        except (FileError, yaml_values.TextError) as error:
+            if not request.directory:
+                disk.inside(place.root, place.path)
+        except (disk.DiskError, yaml_values.TextError) as error:
             # In a directory there are other files as well, such as values of Helm charts.
-            if isinstance(error, FileError) and path in given:
-                raise
-            notes.append({"file": below, "object": "", "level": rewrite.CANNOT, "text": str(error)})
+            if isinstance(error, disk.DiskError) and place.full in given:
+                raise FileError(str(error)) from error
+            notes.append({"file": place.below, "object": "", "level": rewrite.CANNOT, "text": str(error)})
             continue
         file.first = files[-1].first + len(files[-1].documents) if files else 0
         files.append(file)
-        if path in given and not any(is_object(document) for document in file.documents):
-            notes.append({"file": below, "object": "", "level": rewrite.CANNOT, "text": "has no Kubernetes object"})
+        if place.full in given and not any(is_object(document) for document in file.documents):
+            notes.append(
+                {"file": place.below, "object": "", "level": rewrite.CANNOT, "text": "has no Kubernetes object"}
+            )
     return files, notes
 
 
@@ -233,25 +193,30 @@ def _summary(changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
 
 def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check: bool) -> Dict[str, Any]:
     """Write what differs. Into a directory only what differs from the source, and what it holds already."""
-    todo: List[Tuple[_File, str, str, str]] = []
+    todo: List[Tuple[_File, str, str, str, str]] = []
     for file, text in changed:
-        path = os.path.join(request.directory, file.below) if request.directory else file.path
-        there = os.path.exists(path)
+        root, below = (request.directory, file.below) if request.directory else (file.place.root, file.place.path)
+        path = os.path.join(root, below)
+        there = os.path.lexists(path)
         if not there and text == file.text:
             continue
-        now = _read(path) if there else file.text
+        try:
+            disk.inside(root, below)
+            now = disk.read(path) if there else file.text
+        except disk.DiskError as error:
+            raise FileError(str(error)) from error
         if not there or now != text:
-            todo.append((file, path, now, text))
+            todo.append((file, root, below, now, text))
     written: List[str] = []
-    for file, path, _now, text in todo:
+    for file, root, below, _now, text in todo:
         try:
             if not check:
-                _write(path, text)
-        except FileError as error:
+                disk.write(root, below, text)
+        except disk.DiskError as error:
             raise FileError(str(error), written) from error
         written.append(file.below)
     diffs = [
-        {"before_header": file.below, "after_header": path, "before": now, "after": text}
-        for file, path, now, text in todo
+        {"before_header": file.below, "after_header": os.path.join(root, below), "before": now, "after": text}
+        for file, root, below, now, text in todo
     ]
     return {"changed": bool(written), "files": written, "diff": diffs}

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, table, text, texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import is_object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import findings
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import unread
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import disk, unread
 
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _TOUCHED = re.compile(r"\b(?:hostNetwork|hostPort|dnsPolicy|resourceClaims)\b")
@@ -29,6 +29,9 @@ _TOUCHED = re.compile(r"\b(?:hostNetwork|hostPort|dnsPolicy|resourceClaims)\b")
 _RESOURCES = ("resources", "limits", "requests")
 # JSON Patches of all resources of a container, or of its limits.
 _LIMITS = re.compile(r"/resources(?:/(?:limits|requests))?\"")
+# A patch that is not read.
+_UNKNOWN = "?"
+_UNREAD = (disk.DiskError, yaml_values.TextError)
 _BUILD = "rewrite the output of kustomize build, or change patch and base by hand"
 
 
@@ -101,16 +104,15 @@ def patched(paths: Sequence[str], site: Names) -> Patched:
 
 
 def _read(path: str) -> List[Any]:
-    """The documents of a file, none where it is not there or not YAML."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return yaml_values.read(file.read())
-    except (OSError, UnicodeDecodeError, yaml_values.TextError):
-        return []
+    """The documents of a file, none where it is not there. Raises DiskError or TextError."""
+    return yaml_values.read(disk.read(path)) if os.path.lexists(path) else []
 
 
 def _kustomization(path: str) -> Mapping[str, Any]:
-    documents = _read(path)
+    try:
+        documents = _read(path)
+    except _UNREAD:
+        return {}
     return documents[0] if documents and isinstance(documents[0], dict) else {}
 
 
@@ -178,7 +180,11 @@ def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Tuple[str, Lis
 def _patch(here: str, path: str, inline: str, target: Any) -> Iterator[Tuple[str, List[Any], Any]]:
     if path:
         full = os.path.join(here, path)
-        yield full, _read(full), target
+        try:
+            yield full, _read(full), target
+        except _UNREAD:
+            # It may be about anything.
+            yield full, [_UNKNOWN], target
     elif inline:
         try:
             yield "", yaml_values.read(inline), target
@@ -189,6 +195,8 @@ def _patch(here: str, path: str, inline: str, target: Any) -> Iterator[Tuple[str
 def _touches(content: Sequence[Any], site: Names) -> bool:
     """Whether a patch is about what a rewrite changes."""
     written = json.dumps(content)
+    if _UNKNOWN in content:
+        return True
     if _TOUCHED.search(written) or _LIMITS.search(written):
         return True
     return any(unread.patches_gpus(each, site) or unread.signs(each, site) or _changes(each, site) for each in content)

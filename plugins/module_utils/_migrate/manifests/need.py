@@ -23,23 +23,31 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
+_NO_CLAIMS: Mapping[str, Optional[int]] = {}
+
 
 @dataclass(frozen=True)
 class ContainerNeed:
     """What a container that is to request RDMA asks for.
 
-    ``nics`` are those of extended resources and names of HCAs, ``gpus`` the whole GPUs by resource. ``init`` ones run
-    before the others.
+    ``nics`` are those of extended resources and names of HCAs, ``gpus`` the whole GPUs by resource, and ``claimed`` the
+    number of those that it has by a claim of its own. ``init`` ones run before the others.
     """
 
     name: str
     nics: int = 0
     gpus: Mapping[str, int] = field(default_factory=dict)
     init: bool = False
+    claimed: int = 0
 
     @property
     def whole(self) -> int:
         return sum(self.gpus.values())
+
+    @property
+    def sharing(self) -> int:
+        """The GPUs that have a share in the NICs of a node."""
+        return self.whole + self.claimed
 
 
 @dataclass(frozen=True)
@@ -47,8 +55,8 @@ class TemplateNeed:
     """What a pod template asks for: its ``containers`` that are to request RDMA, and the ``parts`` of GPUs that these
     have, in words.
 
-    ``hardware`` are the resources of all its containers that may be GPUs or parts of some. ``unclear`` is a resource
-    whose number is none, empty without one.
+    ``hardware`` are the resources of all its containers that may be GPUs or parts of some. ``unclear`` says whose
+    number is not known, empty without one.
     """
 
     containers: Sequence[ContainerNeed] = ()
@@ -74,6 +82,9 @@ class TemplateNeed:
             return f"with {written(self.gpus)}"
         if self.whole:
             return f"with {counted(self.whole, 'GPU')}"
+        claimed = at_once(self.containers, lambda each: each.claimed)
+        if claimed and not self.parts:
+            return f"with {counted(claimed, 'GPU')} of a claim"
         return f"with {self.parts[0]}" if self.parts else "without GPUs"
 
 
@@ -102,26 +113,34 @@ def requesting(pod: PodShape, site: Names) -> List[ContainerShape]:
     ]
 
 
-def needed(pod: PodShape, site: Names) -> TemplateNeed:
+def needed(pod: PodShape, site: Names, claims: Mapping[str, Optional[int]] = _NO_CLAIMS) -> TemplateNeed:
+    """``claims`` are the GPUs of the pod's claims, by its names for them."""
     using = requesting(pod, site)
     every = sorted({name for container in pod.containers for name in container.resources if may_be_gpu(name, site)})
     mine = sorted({name for container in using for name in container.resources})
     found = [(name, gpu(name, site)) for name in mine]
     unclear = [
-        f"{name}: {value}"
+        f"{name}: {value} is no number of devices"
         for container in using
         for name, value in container.resources.items()
         if (is_rdma(name, site) or is_gpu(name, site)) and _number(value) is None
     ]
+    # A claim that several containers share has its GPUs once.
+    of_claims: Dict[str, int] = {}
+    for name, claimed in [(name, claims[name]) for container in using for name in container.claims if name in claims]:
+        if claimed is None:
+            unclear.append(f"the pod has the claim {name}, and how many GPUs it has is not in these manifests")
+        of_claims[name] = claimed or 0
     return TemplateNeed(
-        [_container(pod, container, site) for container in using],
+        [_container(pod, container, site, of_claims) for container in using],
         [f"{name}, a {kind.part} of a GPU" for name, kind in found if kind and kind.part != WHOLE],
         every,
         unclear[0] if unclear else "",
     )
 
 
-def _container(pod: PodShape, container: ContainerShape, site: Names) -> ContainerNeed:
+def _container(pod: PodShape, container: ContainerShape, site: Names, claims: Dict[str, int]) -> ContainerNeed:
+    """``claims`` has those that no container had before."""
     numbers = {name: _number(value) or 0 for name, value in container.resources.items()}
     requested = sum(numbers[name] for name in findings.rdma_resources(container, site))
     kinds = {name: gpu(name, site) for name in numbers}
@@ -130,6 +149,7 @@ def _container(pod: PodShape, container: ContainerShape, site: Names) -> Contain
         max(requested, findings.hcas_injected(pod, container, site)),
         {name: numbers[name] for name, kind in kinds.items() if kind and kind.part == WHOLE},
         container.init,
+        sum(claims.pop(name, 0) for name in container.claims),
     )
 
 

@@ -118,7 +118,7 @@ def fewer(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> Iter
     """What the template asked for and its requests may not have, though people chose them."""
     names = " and ".join(request.name for request in requests)
     if template.need.unclear:
-        yield f"{template.need.unclear} is no number of devices: whether {names} has enough is not known"
+        yield f"{template.need.unclear}: whether {names} has enough is not known"
     lack = choice.shortage(template.need.containers, requests)
     if lack:
         claimed = " for all containers of the pod" if any(request.claimed for request in requests) else ""
@@ -149,7 +149,7 @@ def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namesp
         _leave_host(spec)
     claims = _claims(spec, names)
     for container in _containers(spec):
-        if container is not spec.get("model") and container.get("name") not in using:
+        if container is not spec.get("model") and text(container.get("name")) not in using:
             continue
         if container is spec.get("model") and "model" not in using:
             continue
@@ -191,8 +191,9 @@ def _leave_host(spec: Dict[str, Any]) -> None:
                 port.pop("hostPort", None)
         for variable in entries(container.get("env")):
             reference = at(variable, "valueFrom", "fieldRef")
-            if variable.get("name") in OWN_ADDRESS and at(reference, "fieldPath") in _TO_POD:
-                reference["fieldPath"] = _TO_POD[reference["fieldPath"]]
+            path = text(at(reference, "fieldPath"))
+            if variable.get("name") in OWN_ADDRESS and path in _TO_POD:
+                reference["fieldPath"] = _TO_POD[path]
 
 
 def _claims(spec: Dict[str, Any], names: Sequence[Mapping[str, Any]]) -> List[str]:
@@ -236,7 +237,7 @@ def _add_request(container: Any, request: NamedRequest) -> None:
     missing = [name for name in request.capabilities if not there & {name, f"CAP_{name}", "ALL"}]
     if missing and at(security, "privileged") is not True:
         _list(_map(_map(container, "securityContext"), "capabilities"), "add").extend(missing)
-    known = {variable.get("name") for variable in entries(container.get("env"))}
+    known = {text(variable.get("name")) for variable in entries(container.get("env"))}
     for name, value in request.environment.items():
         if name not in known:
             _list(container, "env").append({"name": name, "value": value})

@@ -260,11 +260,11 @@ def _narrow(pool: Frontend, led: Sequence[Server]) -> None:
     if isinstance(spec.get("targetPorts"), list):
         found: List[Any] = []
         for port in spec["targetPorts"]:
-            number = port.get("number") if isinstance(port, dict) else None
-            if number in new:
+            number = at(port, "number")
+            if isinstance(number, int) and number in new:
                 port["number"] = new[number]
             if port not in found:
                 found.append(port)
         spec["targetPorts"] = found
-    elif spec.get("targetPortNumber") in new:
+    elif isinstance(spec.get("targetPortNumber"), int) and spec["targetPortNumber"] in new:
         spec["targetPortNumber"] = new[spec["targetPortNumber"]]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import ref_of
@@ -50,7 +50,7 @@ def with_way_back(before: Any, after: Any) -> Any:
     if not ops:
         return before
     empty = before["metadata"].get("annotations", ops)
-    if not empty and "annotations" in after["metadata"] and not after["metadata"]["annotations"]:
+    if empty is not ops and "annotations" in after["metadata"] and not table(after["metadata"]["annotations"]):
         keys = [key for key in before["metadata"] if key in after["metadata"]]
         following = keys[keys.index("annotations") + 1 :][:1]
         place = {"before": following[0]} if following else {}
@@ -116,15 +116,25 @@ def applied(item: Mapping[str, Any], ops: Any) -> Dict[str, Any]:
     found: Dict[str, Any] = copy.deepcopy(dict(item))
     if not isinstance(ops, list) or not all(isinstance(op, dict) and isinstance(op.get("path"), str) for op in ops):
         raise PatchError("/")
+    added: List[_Added] = []
     for op in ops:
         steps = [step.replace("~1", "/").replace("~0", "~") for step in op["path"].split("/")[1:]]
         if not steps:
             raise PatchError("/")
-        _apply(found, steps, op)
+        _apply(found, steps, op, added)
+    _in_order(added)
     return found
 
 
-def _apply(found: Any, steps: Sequence[str], op: Op) -> None:
+class _Added(NamedTuple):
+    """A key that was added to a map, and the one that it was before."""
+
+    parent: Dict[str, Any]
+    key: str
+    following: str
+
+
+def _apply(found: Any, steps: Sequence[str], op: Op, added: List[_Added]) -> None:
     parent = found
     for step in steps[:-1]:
         parent = parent[_key(parent, step, op)]
@@ -134,7 +144,11 @@ def _apply(found: Any, steps: Sequence[str], op: Op) -> None:
             raise PatchError(op["path"])
         parent.insert(place, op.get("value"))
     elif op.get("op") == "add":
-        _add(parent, steps[-1], op)
+        if not isinstance(parent, dict) or steps[-1] in parent:
+            raise PatchError(op["path"])
+        if isinstance(op.get("before"), str) and op["before"] in parent:
+            added.append(_Added(parent, steps[-1], op["before"]))
+        parent[steps[-1]] = op.get("value")
     else:
         key = _key(parent, steps[-1], op)
         if op.get("op") == "remove":
@@ -153,12 +167,24 @@ def _key(parent: Any, step: str, op: Op) -> Any:
     raise PatchError(op["path"])
 
 
-def _add(parent: Any, key: str, op: Op) -> None:
-    if not isinstance(parent, dict) or key in parent:
-        raise PatchError(op["path"])
-    following = op.get("before")
-    keys = list(parent)
-    rest = keys[keys.index(following) :] if following in keys else []
-    parent[key] = op.get("value")
-    for other in rest:
-        parent[other] = parent.pop(other)
+def _in_order(added: Sequence[_Added]) -> None:
+    """Put the keys where they were. Once for each map, as a map has to be filled anew for that."""
+    ahead: Dict[int, Dict[str, List[str]]] = {}
+    parents = {id(each.parent): each.parent for each in added}
+    for each in added:
+        ahead.setdefault(id(each.parent), {}).setdefault(each.following, []).append(each.key)
+    for number, parent in parents.items():
+        before = ahead[number]
+        moved = {key for keys in before.values() for key in keys}
+        order: Dict[str, None] = {}
+        for last in [key for key in parent if key not in moved]:
+            # Each before the one below it.
+            waiting, run = [last], []
+            while waiting:
+                key = waiting.pop()
+                run.append(key)
+                waiting += before.get(key, ())
+            order.update(dict.fromkeys(key for key in reversed(run) if key in parent))
+        values = {key: parent[key] for key in [*order, *(key for key in parent if key not in order)]}
+        parent.clear()
+        parent.update(values)

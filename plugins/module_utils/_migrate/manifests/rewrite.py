@@ -31,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.claimed import Claims
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.need import needed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.revert import restored, with_way_back
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import PodShape
@@ -101,8 +102,9 @@ class _Object:
 
 
 class _Rewriter:
-    def __init__(self, options: RewriteOptions) -> None:
+    def __init__(self, options: RewriteOptions, claims: Claims) -> None:
         self.options = options
+        self.claims = claims
         self.notes: List[Note] = []
         self.servers: List[ports.Server] = []
         self.frontends: List[ports.Frontend] = []
@@ -175,10 +177,10 @@ class _Rewriter:
         reasons: List[str] = []
         found = zip(shapes, workloads.templates(unit.ref.kind, unit.item))
         for pod, place in found:
-            need = needed(pod, self.options.site)
+            namespace = text(at(unit.item, "metadata", "namespace")) or self.options.namespace
+            need = needed(pod, self.options.site, self.claims.of_pod(place.spec, namespace))
             if not need.containers:
                 continue
-            namespace = text(at(unit.item, "metadata", "namespace")) or self.options.namespace
             template = pod_template.RewrittenTemplate(
                 pod,
                 need,
@@ -246,7 +248,9 @@ def rewritten(documents: Sequence[Any], options: RewriteOptions, fixed: Collecti
     Documents with the numbers in ``fixed`` stay as they are, and what belongs to them with them.
     """
     result = RewriteResult(copy.deepcopy(list(documents)))
-    rewriter = _Rewriter(options)
+    objects = ((slot.ref(options.namespace), slot.holder[slot.place]) for slot in slots(result.documents))
+    ours = [name for request in options.requests for name in request.claimed.values()]
+    rewriter = _Rewriter(options, Claims(objects, ours))
     units = [unit for slot in slots(result.documents) for unit in rewriter.unit(slot, slot.document in fixed)]
     for unit in units:
         rewriter.take(unit)
