@@ -97,6 +97,10 @@ manifests:
 
 from typing import Any, Dict
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._payload.sources import compile_once
+
+compile_once()
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run

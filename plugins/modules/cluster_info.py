@@ -198,6 +198,10 @@ published:
 
 from typing import Any, Dict
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._payload.sources import compile_once
+
+compile_once()
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.module import run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client

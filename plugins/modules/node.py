@@ -421,6 +421,10 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._payload.sources import compile_once
+
+compile_once()
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import concerns
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import request as kernel_options

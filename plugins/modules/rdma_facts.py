@@ -318,6 +318,10 @@ from typing import Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._payload.sources import compile_once
+
+compile_once()
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather, gpu, selection
 
 

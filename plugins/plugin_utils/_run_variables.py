@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
@@ -18,18 +18,50 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 _MISSING = object()
 
 
+class RememberedHostvars(Mapping[str, Any]):
+    """``hostvars`` of one task, which do not change in it: the variables of each host are put together once.
+
+    Ansible puts them together again for each look at a host, with a copy of all its facts.
+    """
+
+    def __init__(self, hostvars: Mapping[str, Any]) -> None:
+        self._hostvars = hostvars
+        self._seen: Dict[str, Any] = {}
+
+    def __getitem__(self, host: str) -> Any:
+        if host not in self._seen:
+            self._seen[host] = self._hostvars[host]
+        return self._seen[host]
+
+    def __contains__(self, host: object) -> bool:
+        return host in self._hostvars
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._hostvars)
+
+    def __len__(self) -> int:
+        return len(self._hostvars)
+
+    def __getattr__(self, name: str) -> Any:
+        """The inventory, from which the groups of hosts are known."""
+        return getattr(self._hostvars, name)
+
+
 class HostVariables(Mapping[str, Any]):
     """Variables of one host, each worked out when it is read. To filters it looks as Jinja's context does.
 
     Raises AnsibleError for a value that cannot be worked out. ``hostvars`` work out their values themselves.
     """
 
-    def __init__(self, raw: Mapping[str, Any], loader: DataLoader) -> None:
+    def __init__(
+        self, raw: Mapping[str, Any], loader: DataLoader, hostvars: Optional[Mapping[str, Any]] = None
+    ) -> None:
         self._vars, self._templar = raw, Templar(loader=loader, variables=raw)
+        self._hostvars = raw.get("hostvars") if hostvars is None else hostvars
 
     def __getitem__(self, name: str) -> Any:
         value = self._vars[name]
-        return value if name == "hostvars" else self._templar.template(value)
+        return self._hostvars if name == "hostvars" else self._templar.template(value)
 
     def __contains__(self, name: object) -> bool:
         return name in self._vars
@@ -45,9 +77,9 @@ class RunVariables:
     """What a task on one host of a play knows of all hosts: ``raw`` are the variables of the task."""
 
     def __init__(self, raw: Mapping[str, Any], loader: DataLoader) -> None:
-        self._raw, self._loader = raw, loader
+        self._raw, self._loader, self._hostvars = raw, loader, RememberedHostvars(raw["hostvars"])
         self.host = str(raw["inventory_hostname"])
-        self.task = HostVariables(raw, loader)
+        self.task = HostVariables(raw, loader, self._hostvars)
 
     @property
     def hosts(self) -> List[str]:
@@ -55,7 +87,7 @@ class RunVariables:
         return [str(name) for name in self._raw["ansible_play_batch"]]
 
     def _inventory(self, host: str) -> Mapping[str, Any]:
-        variables = self._raw["hostvars"][host]
+        variables = self._hostvars[host]
         raw: Mapping[str, Any] = getattr(variables, "_vars", variables)
         return raw
 
@@ -76,4 +108,4 @@ class RunVariables:
         of_play = self._of_play()
         for host in self.hosts:
             raw = self._raw if host == self.host else {**self._inventory(host), **of_play}
-            yield HostVariables(raw, self._loader)
+            yield HostVariables(raw, self._loader, self._hostvars)

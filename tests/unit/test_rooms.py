@@ -22,6 +22,7 @@ PACKAGE = "ansible_collections.zerocopy.rdma.plugins"
 
 # A room imports from its own floor and from lower ones.
 FLOORS = {
+    "_payload": 0,
     "_values": 0,
     "_facts": 1,
     "_discover": 2,

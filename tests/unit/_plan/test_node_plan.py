@@ -128,6 +128,27 @@ def run_of(play: dict[str, Any], **hosts: dict[str, Any]) -> RunVariables:
     return RunVariables(raw, DataLoader())
 
 
+def test_ansible_puts_the_variables_of_a_host_together_once_in_a_task() -> None:
+    looked: list[str] = []
+
+    class Hostvars(dict[str, Any]):
+        def __getitem__(self, host: str) -> Any:
+            looked.append(host)
+            return super().__getitem__(host)
+
+    raw = {"inventory_hostname": "a", "ansible_play_batch": ["a", "b"], "hostvars": Hostvars(a={}, b={"own": 1})}
+    run = RunVariables(raw, DataLoader())
+    assert [host.get("own") for host in run.of_hosts()] == [None, 1]
+    assert run.task["hostvars"]["b"]["own"] == 1
+    assert all(host["hostvars"]["b"] == {"own": 1} for host in run.of_hosts())
+    assert (list(run.task["hostvars"]), len(run.task["hostvars"]), "c" in run.task["hostvars"]) == (
+        ["a", "b"],
+        2,
+        False,
+    )
+    assert sorted(looked) == ["a", "b"]
+
+
 def test_variables_of_the_play_are_worked_out_for_each_host() -> None:
     play = {"rdma_discover_root": "{{ base }}/{{ inventory_hostname }}", "base": "/nodes"}
     own = {"rdma_links_mtu": 2044, "base": "/theirs"}
