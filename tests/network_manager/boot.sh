@@ -13,9 +13,11 @@ mount -t sysfs sysfs sys
 mount -t tmpfs run run
 mount -t tmpfs dev dev
 for node in null:3 zero:5 random:8 urandom:9; do mknod -m 666 "dev/${node%:*}" c 1 "${node#*:}"; done
-mkdir -p usr/local/bin run/dbus run/lock srv/collections/ansible_collections/zerocopy/rdma srv/machine
+mkdir -p usr/local/bin run/dbus run/lock srv/collections/ansible_collections/zerocopy/rdma srv/machine srv/pycache
 mount --bind "$collection" srv/collections/ansible_collections/zerocopy/rdma
 mount --bind "$here" srv/machine
+mkdir -p "$collection/build/network_manager"
+mount --bind "$collection/build/network_manager" srv/pycache
 # The rules of a distribution would load modules, rename NICs, and mark veths as unmanaged.
 mount -t tmpfs rules usr/lib/udev/rules.d
 ln -sf /srv/machine/journalctl usr/local/bin/journalctl

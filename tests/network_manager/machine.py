@@ -125,7 +125,7 @@ class Machine:
     def call(self, check: bool = False, **options: Any) -> Dict[str, Any]:
         """The module's result, also that of a failure."""
         argv = self._enter("unshare", "--mount", "--propagation=private", "/srv/machine/ports.sh")
-        environment = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPYCACHEPREFIX": "/srv/pycache"}
         done = subprocess.run(
             [*argv, "python3", "/srv/machine/call.py"],
             input=json.dumps({"options": options, "check": check}),
