@@ -163,6 +163,12 @@ class Machine:
             f"ipv4.addresses {address} ipv6.method link-local {' '.join(more)} && nmcli connection up {name}"
         )
 
+    def addresses(self, netdev: str = "") -> List[str]:
+        """Those of a netdev, or of all, once nobody is asked any more whether he has one of them."""
+        self._await("an address", lambda: "tentative" not in self.run("ip addr"))
+        shown = self.run(f"ip -o addr show {netdev}").splitlines()
+        return sorted(re.sub(r"\\.*", "", line) for line in shown)
+
     def log(self) -> str:
         """What NetworkManager has said."""
         path = self.files / _LOG.lstrip("/")
@@ -176,7 +182,7 @@ class Machine:
             "files": dict(self._files()),
             "connections": sorted(self.run(f"nmcli -t -f {fields} connection show").splitlines()),
             "devices": sorted(self.run("nmcli -t -f DEVICE,STATE,CONNECTION device").splitlines()),
-            "addresses": _without_lifetimes(self.run("ip -o addr show")),
+            "addresses": self.addresses(),
             "links": sorted(self.run("ip -o link show").splitlines()),
             "rules": self.run("ip rule; ip -6 rule").splitlines(),
             "routes": sorted(self.run("ip route show table all; ip -6 route show table all").splitlines()),
@@ -200,7 +206,3 @@ class Machine:
 def _owner(path: Any) -> Tuple[int, int]:
     status = os.lstat(path)
     return status.st_mode, status.st_uid * 100000 + status.st_gid
-
-
-def _without_lifetimes(text: str) -> List[str]:
-    return sorted(re.sub(r"\\.*", "", line) for line in text.splitlines())

@@ -131,13 +131,18 @@ class LinkTransaction:
         notes.setdefault("unmanaged", {}).update(plan.unmanaged)
         for entry in plan.sysctls:
             notes.setdefault("sysctl", {}).setdefault(entry.key, entry.before)
+        taken: Set[str] = set()
         ours = {profile.uuid for profile, _device in plan.up}
         handed = [(self._snapshot_device(name)) for name, managed in plan.handed if not managed]
         for device in [device for profile, device in plan.up if profile.parent is None] + handed:
             if device:
                 active = device.active if device.active and device.active.uuid not in ours else None
-                note = {"uuid": active.uuid, "id": active.id} if active else None
-                notes.setdefault("prior", {}).setdefault(device.name, note)
+                prior = notes.setdefault("prior", {})
+                if active:
+                    # Perhaps not the one before the first run: somebody has put it there since.
+                    prior[device.name] = {"uuid": active.uuid, "id": active.id}
+                    taken.add(device.name)
+                prior.setdefault(device.name, None)
         for name, before, _after in plan.vf_mtus:
             notes.setdefault("mtu", {}).setdefault(name, before)
         for change in plan.vfs:
@@ -145,7 +150,10 @@ class LinkTransaction:
         for profile, _device in plan.up:
             interface = self._node.interfaces.get(profile.netdev or "")
             if interface and profile.parent is None and profile.mtu not in (None, interface.mtu):
-                notes.setdefault("mtu", {}).setdefault(interface.name, interface.mtu)
+                mtus = notes.setdefault("mtu", {})
+                mtus[interface.name] = (
+                    interface.mtu if interface.name in taken else mtus.get(interface.name, interface.mtu)
+                )
         if self._live:
             notes["pending"] = {**notes.get("pending", {}), **plan.pending}
         self._ledger.save()
@@ -155,7 +163,8 @@ class LinkTransaction:
 
     def _open(self, seconds: int) -> Optional[str]:
         devices = {}
-        for _profile, device in [*self._plan.up, *self._plan.down]:
+        every = [device for _profile, device in [*self._plan.up, *self._plan.down]]
+        for device in [*every, *(device for device, _uuid, _id in self._plan.again)]:
             if device:
                 devices[device.name] = device
         if not devices:

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import (
     guard,
     keyfile,
+    leave,
     request,
     resolve,
     vf_guids,
@@ -233,39 +234,6 @@ def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profi
                 plan.pending[profile.path] = profile.uuid
 
 
-def _leave(
-    plan: LinkChanges, node: LinkState, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]
-) -> None:
-    """The connections that go down with their files, and those that were active before."""
-    paths = {entry.path for entry in plan.files if entry.after is None}
-    gone = {path: keyfile.uuid_in(text) for path, text in owned.items() if path in paths}
-    # A run that was killed may have removed the file and not told NetworkManager.
-    names = {profile.path for profile in kept}
-    gone.update((path, uuid) for path, uuid in node.ledger.notes.get("pending", {}).items() if path not in names)
-    plan.pending.update(gone)
-    stay = {profile.netdev for profile in kept} | set(handed) | {note["netdev"] for note in plan.edited.values()}
-    prior = node.ledger.notes.get("prior", {})
-    leaving = {name: entry for name, entry in prior.items() if name not in stay}
-    plan.left = sorted(leaving)
-    # NetworkManager puts the MTU back as it found it, which after a stay in a pod is the one that we had set.
-    for name, before in sorted(node.ledger.notes.get("mtu", {}).items()):
-        interface = node.interfaces.get(name)
-        if name in leaving and interface and interface.mtu not in (None, before):
-            plan.mtus.append((name, interface.mtu or before, before))
-    if not node.snapshot or not (gone or any(leaving.values())):
-        return
-    snapshot = node.snapshot()
-    for path, uuid in sorted(gone.items()):
-        active = snapshot.active(uuid or "")
-        if active:
-            device = next((entry for entry in snapshot.devices.values() if entry.active == active), None)
-            plan.down.append((path.rsplit("/", 1)[-1][: -len(".nmconnection")], device))
-    for name, entry in sorted(leaving.items()):
-        device = snapshot.devices.get(name)
-        if device and entry and not (device.active and device.active.uuid == entry["uuid"]):
-            plan.again.append((device, entry["uuid"], entry["id"]))
-
-
 def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], targets: Sequence[Target]) -> List[str]:
     """Netdevs that NetworkManager shall leave alone."""
     taken = {target.interface.name for target in targets if target.interface}
@@ -360,7 +328,7 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
         handed = _hand(plan, node, unmanaged, targets)
         plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])
-        _leave(plan, node, owned, profiles, handed)
+        leave.build(plan, node, owned, profiles, handed)
     plan.remembered = {**plan.edited, **_remembered(plan, links, targets)}
     plan.unmanaged = {selector.value: selector.kind for selector in unmanaged}
     plan.links = [
