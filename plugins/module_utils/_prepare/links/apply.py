@@ -185,6 +185,7 @@ class LinkTransaction:
         for entry in plan.sysctls:
             live.write_sysctl(entry.key, entry.after)
         self._load()
+        self._check_loaded()
         if plan.up:
             tree = self._node.tree
             live.Activation(self._manager, lambda: interfaces(tree), plan.up).run()
@@ -223,6 +224,16 @@ class LinkTransaction:
     def _load(self) -> None:
         for paths in self._plan.load:
             self._manager.load(paths)
+
+    def _check_loaded(self) -> None:
+        """Whether NetworkManager has what we wrote, and no more what we removed. Raises HostError."""
+        for path, uuid in self._plan.pending.items():
+            found = self._manager.file_of(uuid) if uuid else None
+            name = keyfile.id_of(path)
+            if found and found != path:
+                raise HostError(f"links: {name}: {keyfile.elsewhere(path, found)}")
+            if found and not self._ledger.files.exists(path):
+                raise HostError(f"links: {name}: NetworkManager still has this connection, although {path} is gone")
 
     def _undo(self, checkpoint: Optional[str], notes: Dict[str, Any], known: Set[str]) -> List[str]:
         """Take back what was done so far, as much of it as possible; returns what could not be."""

@@ -30,7 +30,7 @@ def _down(plan: LinkChanges, node: LinkState, snapshot: Snapshot, gone: Dict[str
         active = snapshot.active(uuid or "")
         if not active:
             continue
-        name = path.rsplit("/", 1)[-1][: -len(".nmconnection")]
+        name = keyfile.id_of(path)
         device = next((entry for entry in snapshot.devices.values() if entry.active == active), None)
         if device:
             problem = guard.problem(node.tree, device.name, node.routes, node.session, physical=True)

@@ -156,6 +156,20 @@ def _files(
     return owned
 
 
+def _check_copies(node: LinkState, owned: Dict[str, str], profiles: Sequence[Profile]) -> None:
+    """:raises HostError: another file has the uuid of one of our profiles; NetworkManager takes it from one of them."""
+    ours = {keyfile.uuid_in(text): path for path, text in owned.items()}
+    ours.update((profile.uuid, profile.path) for profile in profiles)
+    for directory in (keyfile.DIRECTORY, *keyfile.OTHER_DIRECTORIES) if ours else ():
+        for name in node.tree.names(directory.lstrip("/")):
+            found = f"{directory}/{name}"
+            path = (
+                None if found in ours.values() else ours.get(keyfile.uuid_in(node.tree.text(found.lstrip("/")) or ""))
+            )
+            if path:
+                raise HostError(f"links: {keyfile.id_of(path)}: {keyfile.elsewhere(path, found)}")
+
+
 def _edited(plan: LinkChanges, node: LinkState, owned: Dict[str, str], profiles: Sequence[Profile]) -> Dict[str, Any]:
     """Notes of links that are no longer asked for, but whose profile stays because somebody edited it."""
     staying = set(owned) - {entry.path for entry in plan.files} - {profile.path for profile in profiles}
@@ -321,6 +335,7 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
     owned = _files(plan, node, profiles, sysctls, unmanaged)
     plan.edited = _edited(plan, node, owned, profiles)
     if node.snapshot:
+        _check_copies(node, owned, profiles)
         plan.vfs = vfs.changes(node, plan.pfs)
         plan.vf_mtus = vfs.mtus(node, plan.pfs, plan.vfs)
         changed = {entry.path for entry in plan.files if entry.before != entry.after}
