@@ -27,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # standard input a byte at a time. A node's environment has no such variable.
 unexport PYTHONUNBUFFERED
 
-.PHONY: help demo test report format control-plane operators lab cluster plugins images lab-down same \
+.PHONY: help demo test report format control-plane operators network lab cluster plugins images lab-down same \
   bench-facts bench-prepare bench-cluster bench-inject mutants coverage tarball installed clean
 
 help: ## list these targets
@@ -70,6 +70,9 @@ control-plane: $(VENV)/dev $(COLLECTION) ## test claims and sets of objects on a
 operators: $(VENV)/dev $(COLLECTION) ## test our objects with the real SR-IOV operator on that API server (needs Go)
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
 	@$(STEP) 'operators' pytest -q tests/operators
+
+network: $(VENV)/dev $(COLLECTION) ## test links with a real NetworkManager in namespaces (needs root, mmdebstrap)
+	@$(STEP) 'network manager' pytest -q $(WORKERS) tests/network_manager
 
 lab: $(VENV)/dev $(COLLECTION) ## run the playbooks on QEMU guests with real kernels (needs root; see tests/lab)
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \

@@ -51,6 +51,12 @@ oldest=("${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.8.*/bin/python3.8)
 [ -x "${oldest[0]}" ] || oldest=("$(command -v python3.8)")
 gate 'molecule default' env RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
 gate 'installed collection' make --no-print-directory installed
+# A user's `make test` needs no root; CI has it.
+if [ -n "${CI:-}" ] || { [ "$EUID" = 0 ] && command -v mmdebstrap >/dev/null; }; then
+    gate 'network manager' pytest -q --numprocesses=auto --maxprocesses=4 tests/network_manager
+else
+    echo 'Not tested with NetworkManager: this needs root, and mmdebstrap (tests/lab/lab.py deps --install).'
+fi
 wait $beside
 cat $results/beside
 if grep -qx 'pytest' $results/passed && grep -qx 'ansible-test units' $results/passed; then

@@ -26,14 +26,16 @@ def public_key() -> str:
     return public.read_text()
 
 
-def bootstrap(suite: str, target: Path, packages: Sequence[str], log: Path, *options: str) -> None:
+def bootstrap(
+    suite: str, target: Path, packages: Sequence[str], log: Path, *options: str, variant: str = "minbase"
+) -> None:
     """Make a root directory of a suite's packages."""
     run(
         [
             "mmdebstrap",
             "--mode=root",
             "--format=directory",
-            "--variant=minbase",
+            f"--variant={variant}",
             *([f"--include={','.join(packages)}"] if packages else []),
             "--dpkgopt=force-confold",
             *(f"--aptopt={option}" for option in recipe.APT_OPTIONS.get(suite, ())),

@@ -8,9 +8,9 @@
 
 Files in reading order: ``request`` (options, checked without the node), ``converge`` (the concern), ``state`` (the node
 as it is, and the ledger's notes), ``resolve`` (which netdev is meant), ``guard`` (what must not be touched), ``plan``
-(what has to change), ``keyfile`` (a link as text), ``vfs`` (how many, and whether they are in use), ``vf_guids`` (their
-GUIDs on InfiniBand), ``apply`` (a change inside a checkpoint), ``bus`` (NetworkManager over D-Bus), ``live`` (waits for
-NetworkManager, kernel and udev).
+(what has to change), ``leave`` (ports that are no links any more), ``keyfile`` (a link as text), ``vfs`` (how many, and
+whether they are in use), ``vf_guids`` (their GUIDs on InfiniBand), ``apply`` (a change inside a checkpoint), ``bus``
+(NetworkManager over D-Bus), ``live`` (waits for NetworkManager, kernel and udev).
 
 May import ``_discover``, ``_facts``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``. What changes a node
 (``apply``, ``live``) is loaded only where something has to change.

@@ -131,13 +131,18 @@ class LinkTransaction:
         notes.setdefault("unmanaged", {}).update(plan.unmanaged)
         for entry in plan.sysctls:
             notes.setdefault("sysctl", {}).setdefault(entry.key, entry.before)
+        taken: Set[str] = set()
         ours = {profile.uuid for profile, _device in plan.up}
         handed = [(self._snapshot_device(name)) for name, managed in plan.handed if not managed]
         for device in [device for profile, device in plan.up if profile.parent is None] + handed:
             if device:
                 active = device.active if device.active and device.active.uuid not in ours else None
-                note = {"uuid": active.uuid, "id": active.id} if active else None
-                notes.setdefault("prior", {}).setdefault(device.name, note)
+                prior = notes.setdefault("prior", {})
+                if active:
+                    # Perhaps not the one before the first run: somebody has put it there since.
+                    prior[device.name] = {"uuid": active.uuid, "id": active.id}
+                    taken.add(device.name)
+                prior.setdefault(device.name, None)
         for name, before, _after in plan.vf_mtus:
             notes.setdefault("mtu", {}).setdefault(name, before)
         for change in plan.vfs:
@@ -145,7 +150,10 @@ class LinkTransaction:
         for profile, _device in plan.up:
             interface = self._node.interfaces.get(profile.netdev or "")
             if interface and profile.parent is None and profile.mtu not in (None, interface.mtu):
-                notes.setdefault("mtu", {}).setdefault(interface.name, interface.mtu)
+                mtus = notes.setdefault("mtu", {})
+                mtus[interface.name] = (
+                    interface.mtu if interface.name in taken else mtus.get(interface.name, interface.mtu)
+                )
         if self._live:
             notes["pending"] = {**notes.get("pending", {}), **plan.pending}
         self._ledger.save()
@@ -155,7 +163,8 @@ class LinkTransaction:
 
     def _open(self, seconds: int) -> Optional[str]:
         devices = {}
-        for _profile, device in [*self._plan.up, *self._plan.down]:
+        every = [device for _profile, device in [*self._plan.up, *self._plan.down]]
+        for device in [*every, *(device for device, _uuid, _id in self._plan.again)]:
             if device:
                 devices[device.name] = device
         if not devices:
@@ -176,6 +185,7 @@ class LinkTransaction:
         for entry in plan.sysctls:
             live.write_sysctl(entry.key, entry.after)
         self._load()
+        self._check_loaded()
         if plan.up:
             tree = self._node.tree
             live.Activation(self._manager, lambda: interfaces(tree), plan.up).run()
@@ -214,6 +224,16 @@ class LinkTransaction:
     def _load(self) -> None:
         for paths in self._plan.load:
             self._manager.load(paths)
+
+    def _check_loaded(self) -> None:
+        """Whether NetworkManager has what we wrote, and no more what we removed. Raises HostError."""
+        for path, uuid in self._plan.pending.items():
+            found = self._manager.file_of(uuid) if uuid else None
+            name = keyfile.id_of(path)
+            if found and found != path:
+                raise HostError(f"links: {name}: {keyfile.elsewhere(path, found)}")
+            if found and not self._ledger.files.exists(path):
+                raise HostError(f"links: {name}: NetworkManager still has this connection, although {path} is gone")
 
     def _undo(self, checkpoint: Optional[str], notes: Dict[str, Any], known: Set[str]) -> List[str]:
         """Take back what was done so far, as much of it as possible; returns what could not be."""

@@ -29,6 +29,8 @@ UNMANAGED, UNAVAILABLE, DISCONNECTED, ACTIVATED = 10, 20, 30, 100
 ACTIVE_ACTIVATED, ACTIVE_DEACTIVATING = 2, 3
 _EXTERNAL = 0x80
 
+# Of GetConnectionByUuid (src/core/settings/nm-settings.c).
+_UNKNOWN = "No connection with the UUID was found"
 _CONFLICT = re.compile(r"IP address (\S+) cannot be configured because .* by host (\S+)")
 _FAILED = re.compile(r"-> failed \(reason '([^']+)'")
 
@@ -170,6 +172,16 @@ class NetworkManager:
         """D-Bus path of the profile. :raises HostError: NetworkManager has none with this uuid."""
         method = ("GetConnectionByUuid", "s", uuid)
         return str(self._busctl(f"{_ROOT}/Settings", f"{_SERVICE}.Settings", *method)[0])
+
+    def file_of(self, uuid: str) -> Optional[str]:
+        """Where NetworkManager has the profile from; ``None`` if it has none with this uuid. Raises HostError."""
+        try:
+            path = self.connection(uuid)
+        except HostError as error:
+            if _UNKNOWN in str(error):
+                return None
+            raise
+        return str(self._busctl(path, f"{_SERVICE}.Settings.Connection", "Filename", verb="get-property"))
 
     def activate(self, uuid: str, device: Optional[NmDevice]) -> str:
         """Begin; returns the path of the active connection."""

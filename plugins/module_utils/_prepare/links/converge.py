@@ -101,7 +101,9 @@ def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) ->
     plan = None
     if check or not unconfirmed:
         plan = ledger.steady(lambda: links_plan.build(_node(ledger, wanted, runner), wanted.links, wanted.unmanaged))
-        todo = plan.changes or plan.pending or plan.files or plan.remembered != ledger.notes.get("links", {})
+        todo = (
+            plan.changes or plan.pending or plan.files or plan.left or plan.remembered != ledger.notes.get("links", {})
+        )
         if check or not todo:
             if not check:
                 ledger.clear()

@@ -18,6 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resol
 
 DIRECTORY = "/etc/NetworkManager/system-connections"
 SYSCTL_PATH = "/etc/sysctl.d/90-zerocopy-rdma-links.conf"
+# Where NetworkManager looks for profiles, other than ours: what is changed for the time being goes to /run.
+OTHER_DIRECTORIES = ("/run/NetworkManager/system-connections", "/usr/lib/NetworkManager/system-connections")
 VFS_PATH = "/etc/NetworkManager/conf.d/90-zerocopy-rdma-vfs.conf"
 UDEV_PATH = "/etc/udev/rules.d/90-zerocopy-rdma-unmanaged.rules"
 
@@ -65,6 +67,18 @@ class Profile:
 
 def path_of(connection_id: str) -> str:
     return f"{DIRECTORY}/{connection_id}.nmconnection"
+
+
+def id_of(path: str) -> str:
+    return path.rsplit("/", 1)[-1][: -len(".nmconnection")]
+
+
+def elsewhere(path: str, other: str) -> str:
+    """What is wrong where NetworkManager has one of our profiles from another file."""
+    return (
+        f"somebody has changed or copied this connection: NetworkManager has it from {other} instead of {path}; "
+        "remove that file and run 'nmcli connection reload'"
+    )
 
 
 def is_ours(text: str) -> bool:

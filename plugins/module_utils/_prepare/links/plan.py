@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledg
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import (
     guard,
     keyfile,
+    leave,
     request,
     resolve,
     vf_guids,
@@ -155,6 +156,20 @@ def _files(
     return owned
 
 
+def _check_copies(node: LinkState, owned: Dict[str, str], profiles: Sequence[Profile]) -> None:
+    """:raises HostError: another file has the uuid of one of our profiles; NetworkManager takes it from one of them."""
+    ours = {keyfile.uuid_in(text): path for path, text in owned.items()}
+    ours.update((profile.uuid, profile.path) for profile in profiles)
+    for directory in (keyfile.DIRECTORY, *keyfile.OTHER_DIRECTORIES) if ours else ():
+        for name in node.tree.names(directory.lstrip("/")):
+            found = f"{directory}/{name}"
+            path = (
+                None if found in ours.values() else ours.get(keyfile.uuid_in(node.tree.text(found.lstrip("/")) or ""))
+            )
+            if path:
+                raise HostError(f"links: {keyfile.id_of(path)}: {keyfile.elsewhere(path, found)}")
+
+
 def _edited(plan: LinkChanges, node: LinkState, owned: Dict[str, str], profiles: Sequence[Profile]) -> Dict[str, Any]:
     """Notes of links that are no longer asked for, but whose profile stays because somebody edited it."""
     staying = set(owned) - {entry.path for entry in plan.files} - {profile.path for profile in profiles}
@@ -231,39 +246,6 @@ def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profi
                         vfs.check_takeover(node, f"links: {profile.id}", interface.name, device.active.id)
                 plan.up.append((profile, device))
                 plan.pending[profile.path] = profile.uuid
-
-
-def _leave(
-    plan: LinkChanges, node: LinkState, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]
-) -> None:
-    """The connections that go down with their files, and those that were active before."""
-    paths = {entry.path for entry in plan.files if entry.after is None}
-    gone = {path: keyfile.uuid_in(text) for path, text in owned.items() if path in paths}
-    # A run that was killed may have removed the file and not told NetworkManager.
-    names = {profile.path for profile in kept}
-    gone.update((path, uuid) for path, uuid in node.ledger.notes.get("pending", {}).items() if path not in names)
-    plan.pending.update(gone)
-    stay = {profile.netdev for profile in kept} | set(handed) | {note["netdev"] for note in plan.edited.values()}
-    prior = node.ledger.notes.get("prior", {})
-    leaving = {name: entry for name, entry in prior.items() if name not in stay}
-    plan.left = sorted(leaving)
-    # NetworkManager puts the MTU back as it found it, which after a stay in a pod is the one that we had set.
-    for name, before in sorted(node.ledger.notes.get("mtu", {}).items()):
-        interface = node.interfaces.get(name)
-        if name in leaving and interface and interface.mtu not in (None, before):
-            plan.mtus.append((name, interface.mtu or before, before))
-    if not node.snapshot or not (gone or any(leaving.values())):
-        return
-    snapshot = node.snapshot()
-    for path, uuid in sorted(gone.items()):
-        active = snapshot.active(uuid or "")
-        if active:
-            device = next((entry for entry in snapshot.devices.values() if entry.active == active), None)
-            plan.down.append((path.rsplit("/", 1)[-1][: -len(".nmconnection")], device))
-    for name, entry in sorted(leaving.items()):
-        device = snapshot.devices.get(name)
-        if device and entry and not (device.active and device.active.uuid == entry["uuid"]):
-            plan.again.append((device, entry["uuid"], entry["id"]))
 
 
 def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], targets: Sequence[Target]) -> List[str]:
@@ -353,6 +335,7 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
     owned = _files(plan, node, profiles, sysctls, unmanaged)
     plan.edited = _edited(plan, node, owned, profiles)
     if node.snapshot:
+        _check_copies(node, owned, profiles)
         plan.vfs = vfs.changes(node, plan.pfs)
         plan.vf_mtus = vfs.mtus(node, plan.pfs, plan.vfs)
         changed = {entry.path for entry in plan.files if entry.before != entry.after}
@@ -360,7 +343,7 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
         handed = _hand(plan, node, unmanaged, targets)
         plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])
-        _leave(plan, node, owned, profiles, handed)
+        leave.build(plan, node, owned, profiles, handed)
     plan.remembered = {**plan.edited, **_remembered(plan, links, targets)}
     plan.unmanaged = {selector.value: selector.kind for selector in unmanaged}
     plan.links = [
