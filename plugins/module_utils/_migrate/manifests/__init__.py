@@ -19,6 +19,7 @@ In reading order:
 * ``unread.py``: signs of RDMA in documents that are not rewritten, so that none is passed over in silence.
 * ``kustomize.py``: patches of kustomizations, and what stays as it is because of them.
 * ``revert.py``: the JSON Patch in an annotation that undoes it.
+* ``undone.py``: what this may change, whoever wrote the annotation.
 
 It may import :mod:`_migrate` and what that may.
 """

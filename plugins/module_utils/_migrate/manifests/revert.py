@@ -19,13 +19,14 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import ref_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.yaml_values import aligned, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import undone
 
 # On the object, not on its pods, so that the way back alone restarts nothing.
 BEFORE = "zerocopy.rdma/before"
 
 
 def restored(item: Any) -> Any:
-    """The object as it was before. Raises PatchError or ValueError; one that was not changed stays as it is."""
+    """The object as it was before. Raises ForgedError, PatchError or ValueError; one that was not changed stays."""
     annotations = table(at(item, "metadata", "annotations"))
     if BEFORE not in annotations:
         return item
@@ -41,6 +42,9 @@ def restored(item: Any) -> Any:
     # Anybody may write an annotation.
     if not isinstance(at(found, "metadata"), dict) or ref_of(found, "") != ref_of(item, ""):
         raise PatchError("/metadata")
+    path = next(undone.foreign(bare, found), None)
+    if path is not None:
+        raise ForgedError(f"the annotation {BEFORE} would change {path}, which no rewrite does: remove the annotation")
     return found
 
 
@@ -63,6 +67,10 @@ def with_way_back(before: Any, after: Any) -> Any:
 
 
 Op = Dict[str, Any]
+
+
+class ForgedError(Exception):
+    """The way back was not written by a rewrite; the text says what it would change."""
 
 
 class PatchError(Exception):

@@ -80,6 +80,8 @@ def reverted(documents: Sequence[Any], fixed: Collection[int] = ()) -> RewriteRe
         item = slot.holder[slot.place]
         try:
             slot.holder[slot.place] = restored(item)
+        except revert.ForgedError as error:
+            result.notes.append(Note(slot.document, slot.ref(""), CANNOT, str(error)))
         except (revert.PatchError, ValueError) as error:
             why = f"cannot go back, because it was changed since: {error}"
             result.notes.append(Note(slot.document, slot.ref(""), CANNOT, why))
@@ -122,6 +124,9 @@ class _Rewriter:
         was = item
         try:
             was = item if fixed else restored(item)
+        except revert.ForgedError as error:
+            fixed = True
+            self.notes.append(Note(slot.document, ref, CANNOT, str(error)))
         except (revert.PatchError, ValueError) as error:
             fixed = True
             why = f"was rewritten and then changed by somebody else: {error}"
