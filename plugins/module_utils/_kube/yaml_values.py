@@ -49,7 +49,7 @@ class Loader(SafeLoader):
         self.depth += 1
         try:
             if self.depth > _DEEPEST:
-                raise TextError(f"{_TOO_DEEP} ({_line(self.peek_event())})")
+                raise TextError(f"{_TOO_DEEP} ({_line(self.peek_event())})")  # type: ignore[no-untyped-call]
             return super().compose_node(parent, index)
         finally:
             self.depth -= 1

@@ -139,7 +139,7 @@ def test_only_the_driver_says_that_an_hca_failed(tmp_path: Path) -> None:
     (tmp_path / "dev/kmsg").write_text((KMSG / "local-user.kmsg").read_text())
     (found,) = kernel_log.warnings(Tree(str(tmp_path)), {"0000:66:00.0": "mlx5_0"}) or []
     assert (found.code, found.subject, found.fields["count"]) == ("hca_unhealthy", "mlx5_0", 1)
-    assert found.fields["message"].startswith("mlx5_core 0000:66:00.0: health_care")
+    assert str(found.fields["message"]).startswith("mlx5_core 0000:66:00.0: health_care")
     # A user cannot say that it is over, either.
     with (tmp_path / "dev/kmsg").open("a") as log:
         log.write("4,1204,5000003,-;x 0000:66:00.0 [9]: segfault at 0 error 4 in health recovery succeeded[1+1]\n")

@@ -63,7 +63,7 @@ GEN3 = {"speed": 8.0, "width": 8}
 def test_bonds_beside_a_lan_port(tmp_path: Path, fields: dict[str, Any], usable: bool, names: tuple[str, str]) -> None:
     text = (topology_tree.CASES / "roce-lag.yml").read_text()
     for pattern, name in zip((r"\bmlx5_bond_(\d)\b", r"\bbond(\d)\b"), names, strict=True):
-        text = re.sub(pattern, lambda found, name=name: name.format(found[1]), text)
+        text = re.sub(pattern, name.format(r"\1"), text)
     described = yaml.safe_load(text)
     described["roots"].append(topology_tree.lan_port(**fields))
     if "bond" in fields:
