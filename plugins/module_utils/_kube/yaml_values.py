@@ -49,7 +49,8 @@ class Loader(SafeLoader):
         self.depth += 1
         try:
             if self.depth > _DEEPEST:
-                raise TextError(f"{_TOO_DEEP} ({_line(self.peek_event())})")
+                event: Any = super().peek_event()  # type: ignore[no-untyped-call]
+                raise TextError(f"{_TOO_DEEP} ({_line(event)})")
             return super().compose_node(parent, index)
         finally:
             self.depth -= 1

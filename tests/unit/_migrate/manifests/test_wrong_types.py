@@ -107,7 +107,7 @@ spec:
   patches: [{patch: "hostNetwork: true", target: {kind: Pod}}]
   postBuild: {substitute: {nics: "1"}, substituteFrom: [{kind: ConfigMap, name: x}]}
 """)
-_WRONG = some.sampled_from(
+_WRONG: some.SearchStrategy[Any] = some.sampled_from(
     [None, 5, -1, 1.5, True, "", "x", [], ["main"], [["main"]], [None], [{}], {}, {"a": ["b"]}, {1: 2}, 10**30]
 )
 _REQUESTS = some.sampled_from([ONE, PAIR, SINGLE, SHARED, RAIL, NEAREST])
