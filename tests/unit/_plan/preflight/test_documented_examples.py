@@ -26,7 +26,7 @@ def blocks(page: str) -> list[dict[str, Any]]:
     """The examples of one page that consist of variables."""
     text = (CHECKOUT / page).read_text("utf-8")
     found = re.findall(r"^( *)```yaml\n(.*?)^\1```$", text, re.MULTILINE | re.DOTALL)
-    documents = [yaml.safe_load(textwrap.dedent(block)) for _indent, block in found]
+    documents = [one for _indent, block in found for one in yaml.safe_load_all(textwrap.dedent(block))]
     return [block for block in documents if isinstance(block, dict) and all(key.startswith("rdma_") for key in block)]
 
 
