@@ -16,7 +16,7 @@ import socket
 import struct
 import sys
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
@@ -167,7 +167,7 @@ def present(tree: Tree) -> Optional[Present]:
             rules = netlink.ask(sock, netlink.request(_RTM_GETRULE, netlink.NLM_F_DUMP, bytes(12)))
     except OSError:
         return None
-    found = set()
+    found: Set[Tuple[int, str, int, Optional[str]]] = set()
     for raw in answers:
         family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
         if family in _LENGTHS and kind == _RTN_UNICAST and not flags & _RTM_F_CLONED:
