@@ -21,9 +21,11 @@ from vmlab.progress import step
 
 _HERE = Path(__file__).resolve().parent
 _CHECKOUT = _HERE.parents[1]
-_PACKAGES = ["network-manager", "dbus", "udev", "systemd", "iproute2", "python3"]
-# What a root that is only extracted gets neither from dependencies nor from scripts of packages.
-_PACKAGES += ["base-files", "coreutils", "dash", "grep", "mawk", "mount", "util-linux"]
+_PACKAGES = (
+    *("network-manager", "dbus", "udev", "systemd", "iproute2", "python3"),
+    # What a root that is only extracted gets neither from dependencies nor from scripts of packages.
+    *("base-files", "coreutils", "dash", "grep", "mawk", "mount", "util-linux"),
+)
 _MERGED = 'for name in bin sbin lib lib64; do mkdir -p "$1/usr/$name"; ln -s "usr/$name" "$1/$name"; done'
 # With another one (trixie), NetworkManager is another one.
 _SUITE = os.environ.get("ZEROCOPY_SUITE", "bookworm")

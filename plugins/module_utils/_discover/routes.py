@@ -16,7 +16,7 @@ import socket
 import struct
 import sys
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
@@ -147,6 +147,34 @@ def interpret(routes: Iterable[bytes], rules: Iterable[bytes]) -> Routing:
         if told:
             found.routes.setdefault(told[0], []).append(told[1])
     return found
+
+
+@dataclass(frozen=True)
+class Present:
+    """Routes by index of the netdev, destination, table and gateway; rules by source and table."""
+
+    routes: FrozenSet[Tuple[int, str, int, Optional[str]]] = frozenset()
+    rules: FrozenSet[Tuple[str, int]] = frozenset()
+
+
+def present(tree: Tree) -> Optional[Present]:
+    """All unicast routes, those through gateways as well, and rules; ``None`` as for ``read``."""
+    if not tree.live:
+        return None
+    try:
+        with netlink.open_socket(_NETLINK_ROUTE) as sock:
+            answers = netlink.ask(sock, netlink.request(_RTM_GETROUTE, netlink.NLM_F_DUMP, bytes(12)))
+            rules = netlink.ask(sock, netlink.request(_RTM_GETRULE, netlink.NLM_F_DUMP, bytes(12)))
+    except OSError:
+        return None
+    found: Set[Tuple[int, str, int, Optional[str]]] = set()
+    for raw in answers:
+        family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
+        if family in _LENGTHS and kind == _RTN_UNICAST and not flags & _RTM_F_CLONED:
+            told = netlink.attributes(raw, 12)
+            to, table = _network(family, told.get(_RTA_DST), length), netlink.number(told.get(_RTA_TABLE)) or table
+            found.update((index or 0, to, table, gateway) for index, gateway in _ways(told))
+    return Present(frozenset(found), frozenset((rule.source, rule.table) for rule in interpret([], rules).rules))
 
 
 def of_netdev(routing: Routing, index: int, addresses: Iterable[str]) -> Tuple[List[NetdevRoute], List[NetdevRule]]:

@@ -14,6 +14,7 @@ import functools
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import routes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, vf_guids
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager, NmDevice
@@ -188,7 +189,7 @@ class LinkTransaction:
         self._check_loaded()
         if plan.up:
             tree = self._node.tree
-            live.Activation(self._manager, lambda: interfaces(tree), plan.up).run()
+            live.Activation(self._manager, lambda: interfaces(tree), plan.up, lambda: routes.present(tree)).run()
         # Not before: a profile of others that has just gone down may have taken VFs with it.
         numbers = [(entry.pci, entry.after) for entry in plan.vfs] + [(pf.pci, pf.number) for pf in plan.pfs]
         made = self._make_vfs(numbers)

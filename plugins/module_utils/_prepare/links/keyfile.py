@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import uuid
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Child, Link, Route, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
@@ -37,6 +37,8 @@ _RULE_PRIORITY = 32000
 # Of routes without a table. NetworkManager gives devices without a metric of their own one that no other device has, in
 # the order in which they come up: the management NIC's default route would have another one after each boot.
 _METRIC = 1000
+# RT_TABLE_MAIN (include/uapi/linux/rtnetlink.h).
+_MAIN = 254
 
 # ARP for an address only on the netdev that has it, from its own address, and answers accepted on any rail.
 _SYSCTLS = (("arp_ignore", "1"), ("arp_announce", "2"), ("rp_filter", "2"))
@@ -50,7 +52,11 @@ Sections = Dict[str, List[Tuple[str, str]]]
 
 @dataclass(frozen=True)
 class Profile:
-    """One connection profile; ``netdev`` is the interface it will be active on, when that is known."""
+    """One connection profile; ``netdev`` is the interface it will be active on, when that is known.
+
+    ``routes`` are destination, table and gateway of those that it brings beside the ordinary ones of its addresses,
+    ``rules`` source and table.
+    """
 
     id: str
     uuid: str
@@ -59,6 +65,8 @@ class Profile:
     addresses: Tuple[str, ...] = ()
     mtu: Optional[int] = None
     parent: Optional[str] = None
+    routes: Tuple[Tuple[str, int, Optional[str]], ...] = ()
+    rules: Tuple[Tuple[str, int], ...] = ()
 
     @property
     def path(self) -> str:
@@ -131,6 +139,19 @@ def _rail(addresses: Sequence[str], first: int, table: int) -> List[Tuple[str, s
             (f"routing-rule{offset + 1}", f"priority {_RULE_PRIORITY} from {entry.ip} table {table}"),
         ]
     return lines
+
+
+def _routing(addresses: Sequence[str], routes: Sequence[Route], table: Optional[int]) -> Dict[str, Any]:
+    """What a profile brings, as the kernel tells it."""
+    found: List[Tuple[str, int, Optional[str]]] = []
+    for route in routes:
+        via = str(ipaddress.ip_address(route.via)) if route.via else None
+        found.append((str(ipaddress.ip_network(route.to)), route.table or _MAIN, via))
+    rules = []
+    for entry in map(ipaddress.ip_interface, addresses) if table is not None else ():
+        found.append((str(entry.network), table or 0, None))
+        rules.append((f"{entry.ip}/{entry.max_prefixlen}", table or 0))
+    return {"routes": tuple(found), "rules": tuple(rules)}
 
 
 def _ip(version: int, addresses: Sequence[str], routes: Sequence[Route], table: Optional[int]) -> List[Tuple[str, str]]:
@@ -208,6 +229,7 @@ def _child(link: Link, child: Child, parent: Profile, mac: str, netdev: Optional
         addresses=child.addresses,
         mtu=child.mtu,
         parent=parent.id,
+        **_routing(child.addresses, (), link.rail_table),
     )
 
 
@@ -225,7 +247,8 @@ def profiles(link: Link, target: Target) -> List[Profile]:
         "ipv6": _ip(6, link.addresses, link.routes, link.rail_table),
         "user": [_MARK],
     }
-    parent = Profile(link.name, identity, target.netdev, _render(sections), link.addresses, link.mtu)
+    routing = _routing(link.addresses, link.routes, link.rail_table)
+    parent = Profile(link.name, identity, target.netdev, _render(sections), link.addresses, link.mtu, **routing)
     children = [child for child in link.children if child.kind == "vlan" or target.netdev]
     return [parent] + [_child(link, child, parent, mac, target.netdev) for child in children]
 

@@ -18,6 +18,7 @@ from typing import Callable, Container, Dict, List, Mapping, Optional, Sequence,
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import Present
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan, vf_guids, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
@@ -48,11 +49,17 @@ class Activation:
     """Profiles on their way up; all at once, so that the wait is that of the slowest."""
 
     def __init__(
-        self, manager: NetworkManager, interfaces: Interfaces, wanted: Sequence[Tuple[Profile, Optional[NmDevice]]]
+        self,
+        manager: NetworkManager,
+        interfaces: Interfaces,
+        wanted: Sequence[Tuple[Profile, Optional[NmDevice]]],
+        routing: Callable[[], Optional[Present]] = lambda: None,
     ) -> None:
         self._manager = manager
         self._interfaces = interfaces
         self._wanted = wanted
+        self._routing = routing
+        self._renewed: Set[str] = set()
         # The active connection that is awaited, by profile. NetworkManager may have several of one profile for a
         # moment, one ending and one beginning, so its path is what counts.
         self._paths: Dict[str, str] = {}
@@ -66,7 +73,12 @@ class Activation:
         for profile, device in self._wanted:
             self._manager.connection(profile.uuid)
             if device and device.active and device.active.uuid == profile.uuid and device.state == ACTIVATED:
-                self._renew(profile, device)
+                interface = self._interfaces().get(device.name)
+                if interface and interface.carrier is None:
+                    # What is set down stays so.
+                    self._ask(profile, device)
+                else:
+                    self._renew(profile, device)
         pending = [profile for profile, _device in self._wanted]
         while pending:
             snapshot, interfaces = self._manager.snapshot(), self._interfaces()
@@ -75,6 +87,7 @@ class Activation:
                 time.sleep(_PAUSE)
 
     def _renew(self, profile: Profile, device: NmDevice) -> None:
+        self._renewed.add(profile.uuid)
         # Not everything can be changed on an active device (transport mode, a VLAN's id).
         try:
             self._manager.reapply(device)
@@ -89,14 +102,18 @@ class Activation:
         path = self._paths.get(profile.uuid)
         active = snapshot.actives.get(path) if path else snapshot.active(profile.uuid)
         elapsed = time.monotonic() - self._begin
-        missing = plan.missing(profile, interfaces.get(profile.netdev or ""))
+        missing = plan.missing(profile, interfaces.get(profile.netdev or ""), self._routing())
         if active and active.state < ACTIVE_DEACTIVATING:
             self._paths[profile.uuid] = active.path
             if active.state == ACTIVE_ACTIVATED:
                 since = self._activated.setdefault(profile.uuid, elapsed)
                 if missing is None:
                     return True
-                if elapsed - since > _AFTERWARDS:
+                device = snapshot.devices.get(profile.netdev or "")
+                if device and profile.uuid not in self._renewed and elapsed - since > _GRACE:
+                    # NetworkManager 1.42 drops a route whose source is not there yet, and does not try it again.
+                    self._renew(profile, device)
+                elif elapsed - since > _AFTERWARDS:
                     raise self._failed(profile, missing)
         elif profile.uuid in self._asked:
             raise self._failed(profile, "the activation ended")

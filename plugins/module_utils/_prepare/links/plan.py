@@ -12,7 +12,9 @@ import ipaddress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import routes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import Present
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import (
     guard,
@@ -189,23 +191,33 @@ def _live_sysctls(node: LinkState, wanted: Dict[str, str]) -> List[Sysctl]:
     return found
 
 
-def _satisfied(profile: Profile, interface: Optional[Interface]) -> bool:
-    return (
-        interface is not None
-        and set(profile.addresses) <= set(interface.addresses)
-        and profile.mtu in (None, interface.mtu)
-    )
-
-
-def missing(profile: Profile, interface: Optional[Interface]) -> Optional[str]:
+def missing(profile: Profile, interface: Optional[Interface], routing: Optional[Present] = None) -> Optional[str]:
     """The part of the profile that the netdev lacks, in words; ``None`` if it lacks nothing."""
-    if _satisfied(profile, interface):
-        return None
     if interface is None:
         return f"netdev {profile.netdev} does not exist"
+    if interface.carrier is None:
+        return "it is down"
     if profile.mtu not in (None, interface.mtu):
         return f"its MTU is {interface.mtu} instead of {profile.mtu}"
-    return "it has no address {}".format(", ".join(sorted(set(profile.addresses) - set(interface.addresses))))
+    addresses = set(profile.addresses) - set(interface.addresses)
+    if addresses:
+        return f"it has no address {', '.join(sorted(addresses))}"
+    for to, table, via in profile.routes if routing else ():
+        if routing and (interface.index, to, table, via) not in routing.routes:
+            return f"it has no route to {to} in table {table}"
+    for source, table in profile.rules if routing else ():
+        if routing and (source, table) not in routing.rules:
+            return f"it has no rule from {source} to table {table}"
+    return None
+
+
+def _is_on(node: LinkState, profile: Profile, interface: Interface) -> bool:
+    """Whether the profile is active on the netdev. NetworkManager is asked only where its file does not say so."""
+    told = node.tree.text(f"run/NetworkManager/devices/{interface.index}")
+    if told is None or f"connection-uuid={profile.uuid}" in told.splitlines() or not node.snapshot:
+        return True
+    device = node.snapshot().devices.get(interface.name)
+    return bool(device and device.active and device.active.uuid == profile.uuid)
 
 
 def _check_manager(node: LinkState, profile: Profile, device: Optional[NmDevice]) -> None:
@@ -230,6 +242,8 @@ def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profi
     plan.children = {profile.path for group in groups for profile in group if profile.parent}
     changed = {entry.path for entry in plan.files if entry.after is not None and entry.before != entry.after}
     pending = node.ledger.notes.get("pending", {})
+    wanted = any(profile.routes or profile.rules for group in groups for profile in group)
+    routing = routes.present(node.tree) if wanted else None
     for group in groups:
         parent = node.interfaces.get(group[0].netdev or "")
         for profile in group:
@@ -238,7 +252,8 @@ def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profi
             if parent is None or parent.carrier is False:
                 continue
             interface = node.interfaces.get(profile.netdev or "")
-            if profile.path in plan.pending or not _satisfied(profile, interface):
+            lacks = missing(profile, interface, routing) or (interface and not _is_on(node, profile, interface))
+            if profile.path in plan.pending or lacks:
                 device = node.snapshot().devices.get(profile.netdev or "") if node.snapshot else None
                 if interface and profile.parent is None:
                     _check_manager(node, profile, device)

@@ -53,7 +53,7 @@ def disconnected(*names: str) -> Snapshot:
 def node(tree: NodeTree, snapshot: Optional[Snapshot] = None, **addresses: str) -> LinkState:
     """The node as links read it; ``addresses`` by netdev."""
     files = Tree(str(tree.root))
-    interfaces = dict(discover_interfaces.read(files))
+    interfaces = {name: replace(found, carrier=True) for name, found in discover_interfaces.read(files).items()}
     for name, address in addresses.items():
         interfaces[name] = replace(interfaces[name], addresses=(address,))
     hcas = infiniband.hcas(files, counters=False)

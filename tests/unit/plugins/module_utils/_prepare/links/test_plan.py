@@ -45,7 +45,7 @@ def node(
 ) -> LinkState:
     """The node as links read it; ``there`` are properties of netdevs that only a running kernel tells."""
     files = Tree(str(tree.root))
-    interfaces = dict(discover_interfaces.read(files))
+    interfaces = {name: replace(found, carrier=True) for name, found in discover_interfaces.read(files).items()}
     for name, values in (there or {}).items():
         interfaces[name] = replace(interfaces[name], **values)
     hcas = infiniband.hcas(files, counters=False)

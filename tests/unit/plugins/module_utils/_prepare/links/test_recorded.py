@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -105,7 +106,7 @@ def activation(script: Script, interface: Interface) -> live.Activation:
     return live.Activation(manager, lambda: {"enp39s0": interface}, [(PROFILE, None)])
 
 
-UP = Interface("enp39s0", mtu=4000, addresses=("192.168.39.77/24", "fe80::1/64"))
+UP = Interface("enp39s0", mtu=4000, carrier=True, addresses=("192.168.39.77/24", "fe80::1/64"))
 ACTIVE = json.dumps({"data": ["/org/freedesktop/NetworkManager/ActiveConnection/9"]})
 CONNECTION = json.dumps({"data": ["/org/freedesktop/NetworkManager/Settings/9"]})
 
@@ -157,7 +158,7 @@ def test_a_link_that_is_up_without_its_mtu_fails(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(live, "_AFTERWARDS", 0)
     script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(2)]})
     with pytest.raises(HostError, match="did not come up: its MTU is 1500 instead of 4000"):
-        activation(script, Interface("enp39s0", mtu=1500, addresses=UP.addresses)).run()
+        activation(script, replace(UP, mtu=1500)).run()
 
 
 @pytest.mark.parametrize(
