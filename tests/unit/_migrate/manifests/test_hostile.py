@@ -20,7 +20,16 @@ from ansible_collections.zerocopy.rdma.plugins.modules import workload_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import NOBODY, need_root
 
 Run = Callable[..., dict[str, Any]]
-_ALIASES = Path(__file__).resolve().parents[2] / "fixtures" / "migrate" / "aliases.yml"
+# In the form that is known as "billion laughs": 10^9 values in some 300 bytes. No file, since checks read all YAML
+# files of the checkout.
+_ALIASES = "\n".join(
+    [
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: many}}",
+        "---",
+        "- &a [a, a, a, a, a, a, a, a, a, a]",
+        *(f"- &{here} [{', '.join([f'*{below}'] * 10)}]" for below, here in zip("abcdefgh", "bcdefghi", strict=True)),
+    ]
+)
 _REQUEST = {"name": "one-nic", "templates": {"llm": "one-nic-0a1b2c3d4e"}}
 _POD = """\
 apiVersion: v1
@@ -63,7 +72,7 @@ _DEEPER = "a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (_ALIASES.read_text(), "has aliases that stand for more than 10000 values"),
+        (_ALIASES, "has aliases that stand for more than 10000 values"),
         (_MERGED, "has aliases that stand for more than 10000 values"),
         ("spec: &spec {template: *spec}\n", "has an alias in the value that it stands for (line 1)"),
         ("a: " + "[" * 300 + "]" * 300, "has values that are nested more than 100 levels deep (line 1)"),
