@@ -17,7 +17,7 @@ import errno
 import os
 import secrets
 import stat
-from typing import Optional, Tuple
+from typing import BinaryIO, List, Optional, Tuple
 
 _ACL = "system.posix_acl_access"
 # As in the kernel.
@@ -83,10 +83,26 @@ def read(path: str, follow: bool = False) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "is not a regular file", path)
-        content = file.read(LARGEST + 1)
+        content = whole(file)
     if len(content) > LARGEST:
         raise OSError(errno.EFBIG, f"is larger than {LARGEST} bytes", path)
     return content
+
+
+def whole(file: BinaryIO) -> bytes:
+    """What a file has, at most one byte more than LARGEST.
+
+    In parts: the kernel refuses to read an entry of /proc/sys into a buffer of some MiB (``proc_sys_call_handler``).
+    """
+    parts: List[bytes] = []
+    left = LARGEST + 1
+    while left:
+        part = file.read(min(left, 1 << 16))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
 
 
 def text(path: str, follow: bool = False) -> str:

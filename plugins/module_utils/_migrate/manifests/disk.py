@@ -72,7 +72,7 @@ def read(path: str) -> str:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise DiskError(f"{path} cannot be read: it is not a regular file")
-            content = file.read(writing.LARGEST + 1)
+            content = writing.whole(file)
         if len(content) > writing.LARGEST:
             raise DiskError(f"{path} cannot be read: it is larger than {writing.LARGEST >> 20} MiB")
         return content.decode()

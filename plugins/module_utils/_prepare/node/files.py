@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, UnreadableError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import LARGEST, make_directories
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import LARGEST, make_directories, whole
 
 # Always the same name, so that what a killed run left behind is overwritten and renamed by the next one. It begins
 # with a dot and ends like no configuration file, so neither systemd, NetworkManager, kmod nor containerd reads it.
@@ -105,7 +105,7 @@ class Files:
                 if not stat.S_ISREG(status.st_mode) and status.st_rdev != os.makedev(1, 3):
                     raise UnreadableError(f"{path} is not a regular file")
                 with open(descriptor, "rb", closefd=False) as handle:
-                    content = handle.read(LARGEST + 1)
+                    content = whole(handle)
                     if len(content) > LARGEST:
                         raise UnreadableError(f"{path} is larger than {LARGEST} bytes")
                     return Stored(content, status.st_mode & 0o7777, status.st_uid, status.st_gid)

@@ -126,3 +126,8 @@ def test_reading_makes_nothing_and_circles_end(tmp_path: Path) -> None:
         with pytest.raises(OSError, match=r"Too many levels|is a link"):
             writing.replace(str(tmp_path / path), b"", follow=True)
     assert [path.name for path in tmp_path.iterdir()] == ["circle"]
+
+
+def test_an_entry_of_the_kernel_is_read() -> None:
+    """It refuses a large buffer, as if there were no memory."""
+    assert writing.read("/proc/sys/kernel/osrelease").decode().strip() == os.uname().release

@@ -125,3 +125,8 @@ def test_what_a_directory_keeps_from_all_below_it_stays(tmp_path: Path, mask: in
     finally:
         os.umask(before)
     assert (tmp_path / "made").stat().st_mode & 0o007 == 0
+
+
+def test_an_entry_of_the_kernel_is_read() -> None:
+    """It refuses a large buffer, as if there were no memory."""
+    assert (Files("/").text("/proc/sys/kernel/osrelease") or "").strip() == os.uname().release
