@@ -139,7 +139,7 @@ def link(tree: Tree, address: str) -> Optional[PcieLink]:
 
     The port at its other end has a maximum of its own: a card for PCIe 5.0 in a slot of 4.0 is not degraded. What both
     ends say of the current link is equal; where it is not, or the port is an emulated one, it is not the one that the
-    card is plugged into, and nothing is known of what the link could be.
+    card is plugged into: what the link could be is not known, or is what the card alone says, and is not judged.
     """
     own = _link_of(tree, DEVICES + "/" + address)
     if not any((own.speed_gts, own.width, own.max_speed_gts, own.max_width)):
@@ -147,8 +147,10 @@ def link(tree: Tree, address: str) -> Optional[PcieLink]:
     along = components(tree.resolve(DEVICES + "/" + address) or "")
     port = _link_of(tree, DEVICES + "/" + along[-2]) if len(along) > 1 else PcieLink()
     both = ((own.speed_gts, port.speed_gts), (own.width, port.width))
-    if _emulated(tree, along) or any(here and there and here != there for here, there in both):
+    if any(here and there and here != there for here, there in both):
         return PcieLink(speed_gts=own.speed_gts, width=own.width)
+    if _emulated(tree, along):
+        return own
     if own.max_speed_gts and port.max_speed_gts:
         own.max_speed_gts = min(own.max_speed_gts, port.max_speed_gts)
     if own.max_width and port.max_width:
