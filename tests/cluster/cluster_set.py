@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -119,25 +120,27 @@ class ClusterSet:
         found: List[Object] = json.loads(self.kubectl("get", *arguments, "-o", "json"))["items"]
         return found
 
-    @contextlib.contextmanager
-    def requests(self) -> Iterator[List[Tuple[str, str]]]:
+    def requests(self) -> AbstractContextManager[List[Tuple[str, str]]]:
         """Verb and path of the requests that the module sends meanwhile, from the API server's audit log.
 
         Not the questions for rights: they are posted, and change nothing.
         """
-        found: List[Tuple[str, str]] = []
-        with self.logged() as events:
-            yield found
-        for event in events:
-            own = event["userAgent"].startswith("OpenAPI-Generator")
-            if own and not event["requestURI"].endswith("/selfsubjectaccessreviews"):
-                found.append((event["verb"], event["requestURI"]))
+        return self._logged(
+            lambda event: (
+                event["userAgent"].startswith("OpenAPI-Generator")
+                and not event["requestURI"].endswith("/selfsubjectaccessreviews")
+            ),
+            lambda event: (event["verb"], event["requestURI"]),
+        )
+
+    def logged(self) -> AbstractContextManager[List[Object]]:
+        """What the API server's audit log has of requests that have ended meanwhile."""
+        return self._logged(lambda _event: True, lambda event: event)
 
     @contextlib.contextmanager
-    def logged(self) -> Iterator[List[Object]]:
-        """What the API server's audit log has of requests that have ended meanwhile."""
+    def _logged(self, wanted: Callable[[Object], bool], read: Callable[[Object], Any]) -> Iterator[List[Any]]:
         assert self._audit is not None, "this needs a control plane with an audit log"
-        found: List[Object] = []
+        found: List[Any] = []
         start = self._audit.stat().st_size
         yield found
         # The last of the requests is in the log when a later one is.
@@ -152,7 +155,8 @@ class ClusterSet:
                 log.seek(start)
                 lines = log.readlines()
         events = [json.loads(line) for line in lines if line.endswith("\n")]
-        found += [event for event in events if event.get("stage") == "ResponseComplete"]
+        ended = [event for event in events if event.get("stage") == "ResponseComplete"]
+        found += [read(event) for event in ended if wanted(event)]
 
 
 @pytest.fixture(name="cluster_set")

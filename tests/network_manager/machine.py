@@ -62,8 +62,8 @@ class Machine:
         try:
             self._pid = self._await_first()
             self.files = Path(f"/proc/{self._pid}/root")
-            self._await("D-Bus", lambda: (self.files / "run/dbus/system_bus_socket").exists())
-            self._await("udev", lambda: (self.files / "run/udev/control").exists())
+            self._await("D-Bus", (self.files / "run/dbus/system_bus_socket").exists)
+            self._await("udev", (self.files / "run/udev/control").exists)
             self.run("udevadm trigger --action=add --subsystem-match=net && udevadm settle")
             self.start_manager()
         except BaseException:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
@@ -23,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
-_NO_CLAIMS: Mapping[str, Optional[int]] = {}
+_NO_CLAIMS: Mapping[str, Optional[int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,10 @@ def _without(words: List[Any]) -> List[str]:
     return [_DIGITS.sub("0", word) if isinstance(word, str) else repr(word) for word in words]
 
 
+def _number(_now: Any, was: Any) -> bool:
+    return _is_empty(was) or (isinstance(was, int) and not isinstance(was, bool))
+
+
 def _target_ports(now: Any, was: Any) -> bool:
     def others(ports: Any) -> List[Dict[str, Any]]:
         return [{name: value for name, value in port.items() if name != "number"} for port in entries(ports)]
@@ -124,5 +128,5 @@ _ALLOWED: Mapping[str, Callable[[Any, Any], bool]] = {
     "command": _words,
     "args": _words,
     "targetPorts": _target_ports,
-    **{name: lambda _now, was: _is_empty(was) or type(was) is int for name in _PORTS},
+    **dict.fromkeys(_PORTS, _number),
 }

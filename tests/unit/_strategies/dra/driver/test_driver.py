@@ -279,8 +279,9 @@ def test_nodes_whose_runtime_has_no_nri_are_told(facts_of: Callable[..., Any]) -
     found = plan(hosts, facts)
     # Not wrong by itself: prepare switches it on.
     assert found.problems == []
-    (told,) = found.unprepared.items()
-    assert (told[0], told[1].startswith("NRI is off"), "role rdma_runtime" in told[1]) == ("v100-01", True, True)
+    assert list(found.unprepared) == ["v100-01"]
+    why = found.unprepared["v100-01"]
+    assert (why.startswith("NRI is off"), "role rdma_runtime" in why) == (True, True)
 
 
 def test_a_variable_without_a_value_is_told_as_such() -> None:
