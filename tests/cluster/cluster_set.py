@@ -139,11 +139,22 @@ class ClusterSet:
 
     @contextlib.contextmanager
     def _logged(self, wanted: Callable[[Object], bool], read: Callable[[Object], Any]) -> Iterator[List[Any]]:
-        assert self._audit is not None, "this needs a control plane with an audit log"
         found: List[Any] = []
-        start = self._audit.stat().st_size
+        # Earlier requests, such as those of fixtures, may not be in the log yet.
+        self._complete(self._log().stat().st_size)
+        start = self._log().stat().st_size
         yield found
-        # The last of the requests is in the log when a later one is.
+        lines = self._complete(start)
+        events = [json.loads(line) for line in lines if line.endswith("\n")]
+        ended = [event for event in events if event.get("stage") == "ResponseComplete"]
+        found += [read(event) for event in ended if wanted(event)]
+
+    def _log(self) -> Path:
+        assert self._audit is not None, "this needs a control plane with an audit log"
+        return self._audit
+
+    def _complete(self, start: int) -> List[str]:
+        """The lines of the audit log from there on, with all requests that have ended: a later one is in it."""
         mark = f"mark-{time.monotonic_ns()}"
         self.kubectl("get", "configmap", mark, "-n", self.namespace, "--ignore-not-found")
         deadline = time.monotonic() + 30
@@ -151,12 +162,10 @@ class ClusterSet:
         while not any(mark in line for line in lines):
             assert time.monotonic() < deadline, f"{self._audit} does not have the request for {mark}"
             time.sleep(0.05)
-            with self._audit.open(encoding="utf-8") as log:
+            with self._log().open(encoding="utf-8") as log:
                 log.seek(start)
                 lines = log.readlines()
-        events = [json.loads(line) for line in lines if line.endswith("\n")]
-        ended = [event for event in events if event.get("stage") == "ResponseComplete"]
-        found += [read(event) for event in ended if wanted(event)]
+        return lines
 
 
 @pytest.fixture(name="cluster_set")
