@@ -8,11 +8,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci, units, unix_diag
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci, units
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     CharDevice,
@@ -203,9 +202,6 @@ def nri(tree: Tree) -> Optional[bool]:
 
     A socket that is left of a runtime without NRI is no listener, so the kernel is asked (``net/unix/af_unix.c``).
     """
-    if tree.live:
-        with contextlib.suppress(OSError):
-            return any(found.state == unix_diag.LISTENS for found in unix_diag.bound(_NRI_SOCKETS[0]))
     lines = (tree.text("proc/net/unix") or "").splitlines()
     if not lines:
         return None

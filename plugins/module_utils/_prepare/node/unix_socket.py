@@ -4,9 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Unix sockets of the node: who listens and who is connected, as the kernel knows, never by the socket's file alone.
+"""Unix sockets of the node: who listens and who is connected, as the kernel knows, never by the socket's file.
 
-The file may be left behind, as containerd's is when NRI is switched off.
+The file may be left behind, as containerd's is when NRI is switched off. Sockets are read from the kernel's table,
+the process at the other end of a connection by sock_diag(7).
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from __future__ import annotations
 import os
 import re
 import socket
-import stat
-from typing import List, Optional, Set
+import struct
+from typing import Iterator, List, Optional, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import unix_diag
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 NRI_SOCKET = "/var/run/nri/nri.sock"
@@ -25,43 +26,25 @@ _LISTENS = 0x10000
 _CONNECTED = "03"
 
 
-def _states(files: Files, path: str) -> List[int]:
-    """The state of every socket bound to ``path``: LISTENS or CONNECTED."""
-    if files.root == "/":
-        try:
-            return [found.state for found in unix_diag.bound(path)]
-        except OSError:
-            # A kernel without that question has a table, which names paths only.
-            if not _is_socket(path):
-                return []
+def _sockets(files: Files, path: str) -> List[Tuple[int, str]]:
+    """Flags and state of every socket bound to ``path``, as the kernel's ``net/unix/af_unix.c`` prints them."""
     wanted = os.path.realpath(path)
     found = []
-    # As the kernel's net/unix/af_unix.c prints it.
     for line in (files.text("/proc/net/unix") or "").splitlines()[1:]:
         words = line.split(None, 7)
         if len(words) == 8 and words[7].endswith(os.path.basename(path)) and os.path.realpath(words[7]) == wanted:
-            if int(words[3], 16) & _LISTENS:
-                found.append(unix_diag.LISTENS)
-            elif words[5] == _CONNECTED:
-                found.append(unix_diag.CONNECTED)
+            found.append((int(words[3], 16), words[5]))
     return found
-
-
-def _is_socket(path: str) -> bool:
-    try:
-        return stat.S_ISSOCK(os.stat(path).st_mode)
-    except OSError:
-        return False
 
 
 def listening(files: Files, path: str) -> bool:
     """Whether a process listens there, read from the kernel without disturbing the runtime."""
-    return unix_diag.LISTENS in _states(files, path)
+    return any(flags & _LISTENS for flags, _state in _sockets(files, path))
 
 
 def connected(files: Files, path: str) -> int:
     """How many NRI plugins are connected at the moment; each uses one connection."""
-    return _states(files, path).count(unix_diag.CONNECTED)
+    return sum(state == _CONNECTED for _flags, state in _sockets(files, path))
 
 
 def accepts(path: str, timeout: float = 5) -> bool:
@@ -75,6 +58,14 @@ def accepts(path: str, timeout: float = 5) -> bool:
     return True
 
 
+# include/uapi/linux/netlink.h, sock_diag.h and unix_diag.h.
+_SOCK_DIAG = 4
+_BY_FAMILY = 20
+_SHOW_NAME, _SHOW_PEER = 1, 4
+_NAME, _PEER = 0, 2
+_ESTABLISHED = 1
+_REQUEST = struct.Struct("=BBHIIIII")
+_MESSAGE = struct.Struct("=BBBBIII")
 _SOCKET = re.compile(r"socket:\[([0-9]+)\]")
 
 
@@ -92,12 +83,29 @@ def _inodes(pid: int) -> Set[int]:
     return found
 
 
+def _peers(path: str) -> Iterator[int]:
+    """The other ends of the connections that were accepted at ``path``. Raises OSError."""
+    wanted = os.path.realpath(path)
+    body = _REQUEST.pack(socket.AF_UNIX, 0, 0, 1 << _ESTABLISHED, 0, _SHOW_NAME | _SHOW_PEER, 0, 0)
+    sock = netlink.open_socket(_SOCK_DIAG)
+    try:
+        answers = netlink.ask(sock, netlink.request(_BY_FAMILY, netlink.NLM_F_DUMP, body))
+    finally:
+        sock.close()
+    for raw in answers:
+        given = netlink.attributes(raw, _MESSAGE.size)
+        name, peer = given.get(_NAME, b"").rstrip(b"\0"), given.get(_PEER, b"")
+        # An abstract name begins with a zero byte.
+        if len(peer) == 4 and name.startswith(b"/") and os.path.realpath(os.fsdecode(name)) == wanted:
+            yield struct.unpack("=I", peer)[0]
+
+
 def is_connected(pid: int, path: str) -> Optional[bool]:
     """Whether a process has a connection that was accepted at the socket ``path``; ``None`` if the kernel cannot tell.
 
     The runtime closes that of a plugin which it does not register, or which breaks the protocol.
     """
     try:
-        return bool(_inodes(pid).intersection(found.peer for found in unix_diag.bound(path)))
+        return bool(_inodes(pid).intersection(_peers(path)))
     except OSError:
         return None
