@@ -40,7 +40,7 @@ walk() {
     cd "$here/user"
 
     refused 'rdma_hosts' zerocopy.rdma.facts -e rdma_hosts=h10
-    refused 'No task has the tag link' zerocopy.rdma.prepare --tags link
+    refused 'No task of prepare has the tag link' zerocopy.rdma.prepare --tags link
     # Without kubernetes.core it is that which is missing, with it the file.
     refused '(kubernetes.core is missing|no-such-file.*rdma_kubeconfig).*rdma_cluster=none' \
         zerocopy.rdma.site -e rdma_cluster=kubernetes -e rdma_kubeconfig=no-such-file
