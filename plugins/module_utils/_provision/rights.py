@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from http import HTTPStatus
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     AnyStep,
@@ -37,13 +37,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION, intake
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import members_of, places_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, kinds_of_users
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import wait
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _RBAC, _DRA = "rbac.authorization.k8s.io", "resource.k8s.io"
-_WHEREABOUTS, _CNI = "whereabouts.cni.cncf.io", "k8s.cni.cncf.io"
-_DEVICE_CLASS = GroupKind(_DRA, "DeviceClass")
+_WHEREABOUTS = "whereabouts.cni.cncf.io"
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def _of_set(client: Client, api: Api, step: ObjectsStep) -> Iterator[Right]:
     for kind, namespace in places:
         yield Right("list", kind.group, kind.plural, namespace)
     if stated is not None:
-        yield from _of_pruning(step, places, going)
+        yield from _of_pruning(api, step, places, going)
 
 
 def _kind(api: Api, item: Object) -> Optional[Resource]:
@@ -195,7 +194,7 @@ def _of_object(kind: Resource, item: Object, awaited: bool) -> Iterator[Right]:
 
 
 def _of_pruning(
-    step: ObjectsStep, places: Sequence[Tuple[Resource, str]], going: Optional[Sequence[SetMember]]
+    api: Api, step: ObjectsStep, places: Sequence[Tuple[Resource, str]], going: Optional[Sequence[SetMember]]
 ) -> Iterator[Right]:
     """What the set has and the plan does not. All of a set that is removed counts, even if it cannot be listed."""
     ends = ("delete", "get", "watch") if step.wait else ("delete",)
@@ -207,22 +206,12 @@ def _of_pruning(
     for member in going or ():
         key, kind = member.key, member.resource
         yield from (Right(verb, kind.group, kind.plural, key.namespace, key.name) for verb in ends)
-        for group, plural in _users(member):
-            yield Right("list", group, plural)
+        for user in filter(None, map(api.find, kinds_of_users(member))):
+            yield Right("list", user.group, user.plural)
         if key.group_kind == DEFINITION and step.pools:
             yield Right("list", _WHEREABOUTS, "ippools", step.pools)
             yield Right("delete", _WHEREABOUTS, "ippools", step.pools)
             yield Right("delete", "coordination.k8s.io", "leases", step.pools, "whereabouts")
-
-
-def _users(member: SetMember) -> Sequence[Tuple[str, str]]:
-    """What may need a member, as group and plural. Who may not list what names a claim or template keeps that."""
-    kind = member.key.group_kind
-    if kind == _DEVICE_CLASS:
-        return [(_DRA, "resourceclaims"), (_DRA, "resourceclaimtemplates")]
-    if kind == DEFINITION:
-        return [(member.live["spec"]["group"], member.live["spec"]["names"]["plural"])]
-    return [("", "pods")] if kind.group == _CNI else []
 
 
 def _leftovers(
@@ -250,7 +239,9 @@ def _escalations(client: Client, objects: Sequence[Object]) -> List[Right]:
     asked = [Right("escalate", _RBAC, "clusterroles", name=name) for name in roles]
     asked += [Right("bind", _RBAC, "clusterroles", name=name) for name in bound]
     denied = _denied(client, asked)
-    return [right for right in denied if right.name not in roles or _denied(client, list(_granted(roles[right.name])))]
+    ours = dict.fromkeys(right.name for right in denied if right.name in roles)
+    lacking = {name for name in ours if _denied(client, list(_granted(roles[name])))}
+    return [right for right in denied if right.name not in roles or right.name in lacking]
 
 
 def _granted(role: Object) -> Iterator[Right]:
@@ -265,15 +256,17 @@ def _granted(role: Object) -> Iterator[Right]:
 
 def _denied(client: Client, rights: Sequence[Right]) -> List[Right]:
     """Those that this user does not have. A right for all objects of a kind is one for each of them."""
-    general = list(dict.fromkeys(replace(right, name="") for right in rights))
-    allowed = {
-        right for right, answer in zip(general, client.all(lambda each: _allowed(client, each), general)) if answer
-    }
-    named = [right for right in dict.fromkeys(rights) if right.name and replace(right, name="") not in allowed]
-    allowed.update(
-        right for right, answer in zip(named, client.all(lambda each: _allowed(client, each), named)) if answer
-    )
-    return [right for right in dict.fromkeys(rights) if right not in allowed and replace(right, name="") not in allowed]
+    wanted = list(dict.fromkeys(rights))
+    general = _refused(client, [replace(right, name="") for right in wanted])
+    left = [right for right in wanted if replace(right, name="") in general]
+    named = _refused(client, [right for right in left if right.name])
+    return [right for right in left if not right.name or right in named]
+
+
+def _refused(client: Client, rights: Iterable[Right]) -> Set[Right]:
+    asked = list(dict.fromkeys(rights))
+    answers = client.all(lambda each: _allowed(client, each), asked)
+    return {right for right, allowed in zip(asked, answers) if not allowed}
 
 
 def _allowed(client: Client, right: Right) -> bool:

@@ -17,7 +17,7 @@ A NetworkAttachmentDefinition is needed by the pods that name it, in whatever na
 from __future__ import annotations
 
 import json
-from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
@@ -104,6 +104,19 @@ def _earlier(kind: GroupKind, item: Object, revisions: Collection[str]) -> bool:
     return False
 
 
+def kinds_of_users(member: SetMember) -> Sequence[GroupKind]:
+    """The kinds of what may need a member, which have to be listed to know. Not for claims and templates: who may not
+    list what names these keeps them.
+    """
+    kind = member.key.group_kind
+    if kind == _DEVICE_CLASS:
+        return (CLAIM, TEMPLATE)
+    if kind == DEFINITION:
+        spec = member.live["spec"]
+        return (GroupKind(spec["group"], spec["names"]["kind"]),)
+    return (_POD,) if kind in (_NETWORK, *_OF_OPERATORS) else ()
+
+
 class Usage:
     """Who needs what, asked for once for each namespace."""
 
@@ -152,8 +165,7 @@ class Usage:
             pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})
             return "has pods" if pods else ""
         if key.group_kind == DEFINITION:
-            spec = member.live["spec"]
-            kind = GroupKind(spec["group"], spec["names"]["kind"])
+            (kind,) = kinds_of_users(member)
             users = [user for user in self._keys(self._api.find(kind)) if user not in self._going]
             return f"has objects: {users[0]}" if users else ""
         return ""

@@ -29,10 +29,15 @@ STEPS = [
 ]
 
 
+def served(group: str, plural: str, kind: str, scope: str) -> Dict[str, Any]:
+    resource = {"resource": plural, "responseKind": {"kind": kind}, "scope": scope}
+    return {"metadata": {"name": group}, "versions": [{"version": "v1", "resources": [resource]}]}
+
+
 def told(server: Server, client: Client, allowed: Callable[[Dict[str, Any]], bool], **more: Any) -> List[str]:
-    resource = {"resource": "clusterroles", "responseKind": {"kind": "ClusterRole"}, "scope": "Cluster"}
-    group = {"metadata": {"name": RBAC}, "versions": [{"version": "v1", "resources": [resource]}]}
-    for path, groups in {"/api": [], "/apis": [group]}.items():
+    core = [served("", "pods", "Pod", "Namespaced")] if more.pop("pods", False) else []
+    groups_of_apis = [served(RBAC, "clusterroles", "ClusterRole", "Cluster"), *more.pop("kinds", [])]
+    for path, groups in {"/api": core, "/apis": groups_of_apis}.items():
         server.paths[path] = (200, {}, {"kind": "APIGroupDiscoveryList", "items": groups})
 
     def decide(method: str, _path: str, body: bytes) -> Reply:
@@ -88,6 +93,38 @@ def test_what_is_no_longer_planned_has_to_be_deleted(server: Server, client: Cli
     server.paths[f"/apis/{RBAC}/v1/clusterroles"] = status(403)
     last = told(server, client, lambda right: right["verb"] not in ("*", "list", "delete"))
     assert f"this user has no right to list and delete {role}" in last
+
+
+def test_who_uses_a_network_of_an_operator_has_to_be_known(server: Server, client: Client) -> None:
+    kind = GroupKind("sriovnetwork.openshift.io", "SriovNetwork")
+    kinds = [served(kind.group, "sriovnetworks", kind.kind, "Namespaced")]
+    parent = Parent("old", "kube-system")
+    server.paths[parent.path] = (200, {}, parent.object(parent.scope([kind], ["kube-system"])))
+    network = {"metadata": {"name": "gone", "namespace": "kube-system"}}
+    server.paths[f"/apis/{kind.group}/v1/namespaces/kube-system/sriovnetworks"] = (200, {}, {"items": [network]})
+
+    def allowed(right: Dict[str, Any]) -> bool:
+        return right["verb"] != "*" and right["resource"] != "pods"
+
+    assert told(server, client, allowed, kinds=kinds, pods=True) == ["this user has no right to list pods"]
+
+
+def test_a_role_is_asked_about_once(server: Server, client: Client) -> None:
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "dranet"},
+        "roleRef": {"name": "dranet"},
+    }
+    steps = [ObjectsStep("Apply", "driver", "set", "kube-system", [ROLE, binding])]
+    asked: List[Dict[str, Any]] = []
+
+    def allowed(right: Dict[str, Any]) -> bool:
+        asked.append(right)
+        return right["verb"] not in ("*", "escalate", "bind")
+
+    assert told(server, client, allowed, steps=steps) == []
+    assert asked.count({"verb": "get", "resource": "pods"}) == 1
 
 
 def test_what_somebody_has_may_be_given(server: Server, client: Client) -> None:
