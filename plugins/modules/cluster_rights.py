@@ -55,6 +55,10 @@ denied:
 
 from typing import Any, Dict
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._payload.sources import compile_once
+
+compile_once()
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import rights
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from http import HTTPStatus
-from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 import yaml
@@ -30,7 +29,6 @@ Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
 
 _ALL, _PUBLISHED = "zerocopy.rdma.cluster_info", "zerocopy.rdma.resource_slice_info"
 _RIGHTS = "zerocopy.rdma.cluster_rights"
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class ForbiddenError(ValueError):
@@ -64,17 +62,12 @@ def reach(fleet: Fleet, ask: Ask) -> None:
         everything({"resource_api": fleet.resource_api, "api_only": True}, ask)
 
 
-def denied(steps: Sequence[Mapping[str, Any]], ask: Ask, look: Mapping[str, Any] = NOTHING) -> List[str]:
+def denied(steps: Sequence[Mapping[str, Any]], ask: Ask, look: Mapping[str, Any]) -> List[str]:
     """The rights that these steps and this look need, and the user does not have. Raises ValueError."""
     answer = ask(_RIGHTS, {"steps": steps, "look": dict(look)})
     if answer.get("failed"):
         raise ValueError(f"Nothing was changed. {_why(_RIGHTS, answer)}")
     return list(answer.get("denied") or [])
-
-
-def all_missing(error: ForbiddenError, rights: Sequence[str]) -> ValueError:
-    """The error with all rights that are missing."""
-    return ValueError("\n".join(["Nothing was changed. Fix this first:", *rights]) if rights else str(error))
 
 
 def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:

@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.unserved import Provisioned, reasons
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import in_use, registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
@@ -43,10 +43,14 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     if options["ask"] != ALL:
         return _without_steps(run_of, options, ask)
     present, wait = options["state"] == "present", options["wait"] and not run_of.check
+    question = _question(run_of, options, wait)
     try:
-        answer = _answer(run_of, options, ask, wait) if run_of.with_cluster else {}
+        answer = _cluster_look.everything(question, ask) if run_of.with_cluster else {}
     except _cluster_look.ForbiddenError as error:
-        raise _cluster_look.all_missing(error, _rights(run_of, options, ask, wait)) from error
+        lacking = _rights(run_of, options, ask, question)
+        raise ValueError(
+            "\n".join(["Nothing was changed. Fix this first:", *lacking]) if lacking else str(error)
+        ) from error
     is_late = bool(answer) and not wait and not run_of.check and _cluster_look.late(run_of, answer)
     # Outside check mode, the driver of a chart and its classes will exist when claims are applied.
     classes = not (registry.charts(run_of.values) and (run_of.check or is_late))
@@ -82,7 +86,7 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         "text": "" if is_late else plan.text,
         "differences": [] if is_late else list(published.get("differences") or []),
         "late": is_late,
-        "leaving": in_use.leaving(run_of.hosts, cluster_plan.use_of(state), run_of.known) if present else {},
+        "leaving": plan.leaving,
         "device_plugin_gpus": _device_plugin_gpus(run_of, answer) if answer else {},
         "ofed": [host.name for host in run_of.hosts if ofed.has(state.labels.get(host.name), registry.of_ofed().label)],
     }
@@ -96,17 +100,13 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     return Planned({**result, **_details(run_of, options, plan, published)}, document)
 
 
-def _answer(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> Dict[str, Any]:
-    return _cluster_look.everything(_question(run_of, options, wait), ask)
-
-
 def _question(run_of: Fleet, options: Mapping[str, Any], wait: bool) -> Dict[str, Any]:
     resource_api = run_of.resource_api and not options["sets"]
     with_slices = resource_api and options["state"] == "present"
     return _cluster_look.question(run_of, resource_api, with_slices, wait, [*options["unready"], *run_of.failed])
 
 
-def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> List[str]:
+def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, question: Mapping[str, Any]) -> List[str]:
     """What the user lacks who may not even read what the plan depends on, planned as for a cluster that has nothing.
 
     To remove, each set may be there.
@@ -116,7 +116,7 @@ def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, wait: bool) -> 
     make = cluster_plan.cluster_plan if present else cluster_plan.removal
     plan = make(run_of.hosts, nothing, run_of.known, options["strategies"])
     wanted = [step for step in plan.steps if step.part in options["rights"]]
-    return _cluster_look.denied(steps.written(wanted), ask, _question(run_of, options, wait))
+    return _cluster_look.denied(steps.written(wanted), ask, question)
 
 
 def _details(

@@ -66,7 +66,7 @@ class ClusterPlan:
     ``text`` says what pods can claim. ``unmet`` is by host why what its drivers publish does not meet claims that its
     facts allow. ``unprepared`` is by host why its driver would not work on the node as it is now. ``sets`` are all sets
     of objects, ``requests`` by group how its pods can ask for RDMA, ``status`` by node what it shows when all works,
-    and ``unknown`` hosts that may need further objects.
+    and ``unknown`` hosts that may need further objects. ``leaving`` are by node the devices that it would lose.
     Where there are problems, nothing is to be done.
     """
 
@@ -81,6 +81,7 @@ class ClusterPlan:
     requests: Dict[str, List[PodRequest]] = field(default_factory=dict)
     status: Dict[str, NodeStatus] = field(default_factory=dict)
     unknown: List[str] = field(default_factory=list)
+    leaving: Dict[str, List[str]] = field(default_factory=dict)
 
 
 def obstacles(hosts: Sequence[InventoryHost], cluster: ClusterState, known: plan_variables.Options) -> List[str]:
@@ -141,9 +142,10 @@ def cluster_plan(
     if left:
         result.warnings.append(f"{fold(left)}: left as it is in the cluster, because it failed or is not prepared")
     losing = in_use.leaving(hosts, use_of(cluster), known)
-    leaving = {node: names for node, names in losing.items() if node not in left}
-    if leaving:
-        result.steps.insert(0, HeldCheck("Check that no pod holds devices that its node would lose", DRIVER, leaving))
+    result.leaving = {node: names for node, names in losing.items() if node not in left}
+    if result.leaving:
+        title = "Check that no pod holds devices that its node would lose"
+        result.steps.insert(0, HeldCheck(title, DRIVER, result.leaving))
     for strategy in wanted:
         stage = strategy.claims(hosts, cluster, known, tolerant)
         if stage is not None:

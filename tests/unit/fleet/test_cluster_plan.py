@@ -243,6 +243,16 @@ def test_pods_that_hold_what_a_node_loses_are_looked_for_first(facts_of: Facts, 
 
 
 @pytest.mark.parametrize("strategy", DEVICE_PLUGINS)
+def test_a_host_that_failed_loses_no_device(facts_of: Facts, strategy: str) -> None:
+    hosts = [host(facts_of, "n1", strategy), host(facts_of, "n2", strategy)]
+    before = provisioned(plan(hosts))
+    moved = [host(facts_of, "n1", "none", group=hosts[0].group), hosts[1]]
+    assert list(plan(moved, before).leaving) == ["n1"]
+    found = plan(moved, before, failed=["n1"])
+    assert (found.leaving, of_kind(found.steps, HeldCheck)) == ({}, [])
+
+
+@pytest.mark.parametrize("strategy", DEVICE_PLUGINS)
 def test_the_fields_of_an_operator_come_between_labels_and_objects(facts_of: Facts, strategy: str) -> None:
     hosts = [host(facts_of, "n1", strategy)]
     found = plan(hosts, replace(EMPTY, kinds=(POLICY,)), only=[strategy]).steps
