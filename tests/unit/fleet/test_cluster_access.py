@@ -98,6 +98,7 @@ def test_kubectl_s_order(tmp_path: Path, environ: Dict[str, str]) -> None:
         ({"KUBECONFIG": ":"}, "kubeconfig ':': No configuration found"),
         ({"K8S_AUTH_KUBECONFIG": "::"}, "kubeconfig '::': No configuration found"),
         ({"KUBECONFIG": "{}/bytes"}, "{}/bytes has values that no kubeconfig has"),
+        ({"KUBECONFIG": "{}/deep"}, "{}/deep has values that are nested more than 100 levels deep (line 1)"),
         ({"KUBECONFIG": "{}/odd"}, "contexts is no list of maps with a name and a context"),
     ],
 )
@@ -109,6 +110,7 @@ def test_what_is_named_and_not_there_is_no_other_cluster(
     (tmp_path / "list").write_text("[1]")
     (tmp_path / "bare").write_text('{"contexts": [{"name": "lab", "context": {"cluster": "lab"}}]}')
     (tmp_path / "bytes").write_text("users: [{name: lab, user: {token: !!binary aGVsbG8=}}]")
+    (tmp_path / "deep").write_text("[" * 200)
     (tmp_path / "odd").write_text('{"contexts": {"lab": {}}}')
     environ.update({name: value.format(tmp_path) for name, value in named.items()})
     with pytest.raises(ValueError, match=r"\. rdma_kubeconfig and rdma_context select the cluster$") as raised:

@@ -16,7 +16,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.yaml_values import Loader
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.yaml_values import Loader, TextError
 
 _LISTS = ("clusters", "contexts", "users")
 # Fields with a path that is relative to the file that has it.
@@ -76,6 +76,8 @@ def _read(path: str) -> Mapping[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError, YAMLError) as error:
         raise ValueError(str(error)) from error
+    except TextError as error:
+        raise ValueError(f"{path} {error}") from error
     try:
         json.dumps(content)
     except (TypeError, ValueError, RecursionError) as error:
