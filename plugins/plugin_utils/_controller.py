@@ -16,7 +16,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import RunVariables
 
 
 class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types here
@@ -36,7 +36,7 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible-core has no
         if checked.error_messages:
             raise AnsibleActionFail("; ".join(checked.error_messages))
         self.task_vars, self.access = task_vars or {}, self.access_of(others)
-        context = HostVariables(self.task_vars, self._loader)
+        context = RunVariables(self.task_vars, self._loader).task
         try:
             return {**result, **self.answer(context, checked.validated_parameters)}
         except ValueError as error:
