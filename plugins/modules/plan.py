@@ -32,7 +32,7 @@ options:
   parts:
     description:
       - Parts of the plan.
-      - V(tags) is only what is wrong with the C(--tags) of the playbooks of this collection that are run.
+      - V(tags) only checks C(--tags) against the tags of this collection's playbooks that are run.
       - V(variables) is only what is wrong with the variables of the hosts of the play, by themselves and beside those
         of the whole inventory. It needs no facts.
       - V(strategies) is only RV(strategies), which takes variables alone.
@@ -56,9 +56,8 @@ options:
     default: present
   tolerant:
     description:
-      - Whether nodes are only to be looked at. What the facts of a host do not allow is then a warning, and the host
-        is compared without its links if these cannot be planned. Without it, such a host has no plan. This is for
-        O(parts=node).
+      - Whether nodes are only compared. What the facts of a host do not allow is then a warning, and the host is
+        compared without links that cannot be planned. With V(false), such a host has no plan. For O(parts=node).
     type: bool
     default: false
   role:
@@ -103,8 +102,8 @@ options:
     default: false
   rights:
     description:
-      - Parts of which the user is asked to have all rights, by M(zerocopy.rdma.cluster_rights). Those that are missing
-        are problems, in check mode warnings, because what does not differ needs none of them.
+      - Parts for which M(zerocopy.rdma.cluster_rights) checks that the user has all rights. Missing rights are problems,
+        in check mode only warnings, because what does not differ needs no change.
     type: list
     elements: str
     choices: [driver, claims]
@@ -234,8 +233,8 @@ expected:
   type: dict
 unprepared:
   description:
-    - For each host on whose node the driver would not work as the node is now, why. Its labels are left as they are,
-      unless O(parts) has V(node) as well. Empty in check mode.
+    - By host, why the driver would not work on its node as the node is now. The node keeps its labels, unless O(parts)
+      has V(node) as well. Empty in check mode.
   returned: O(parts) has V(cluster)
   type: dict
 left_out:

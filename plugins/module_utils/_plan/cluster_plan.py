@@ -140,7 +140,7 @@ def cluster_plan(
         result.steps += _deployment(strategy, found, cluster, values, restarted)
         result.manifests += _manifests(strategy, found)
     if left:
-        result.warnings.append(f"{fold(left)}: left as it is in the cluster, because it failed or is not prepared")
+        result.warnings.append(f"{fold(left)}: left as it is in the cluster (failed in this run, or not prepared)")
     losing = in_use.leaving(hosts, use_of(cluster), known)
     result.leaving = {node: names for node, names in losing.items() if node not in left}
     if result.leaving:

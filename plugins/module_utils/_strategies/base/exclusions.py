@@ -42,7 +42,7 @@ def of_lan(facts: Facts, given: Iterable[str]) -> List[str]:
     """Warnings of HCAs that a device plugin gives to pods, although those next to GPUs are of another kind."""
     kinds = topology.other_kind(facts)
     return [
-        f"pods may get {name}, but {kinds[name][1]}: add its PCI address to {EXCLUDE}, unless they are meant to"
+        f"pods may get {name}, but {kinds[name][1]}: add its PCI address to {EXCLUDE}, unless pods should get it"
         for name in given
         if name in kinds
     ]
