@@ -30,7 +30,8 @@ _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 def make_directories(path: str) -> None:
     """Make a directory, and those above it that are missing, with the mode 0755. Raises OSError."""
-    os.close(_opened(os.path.abspath(path), make=True))
+    if not os.path.isdir(path):
+        os.close(_opened(os.path.abspath(path), make=True))
 
 
 def replace(path: str, content: bytes, temporary: str = "", mode: int = 0o644, follow: bool = False) -> None:

@@ -169,6 +169,12 @@ def test_reading_makes_nothing_and_circles_end(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["circle"]
 
 
+def test_a_directory_that_is_there_is_not_walked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As each file that is written asks for its own."""
+    monkeypatch.delattr(os, "open")
+    writing.make_directories(str(tmp_path))
+
+
 def test_an_entry_of_the_kernel_is_read() -> None:
     """It refuses a large buffer, as if there were no memory."""
     assert writing.read("/proc/sys/kernel/osrelease").decode().strip() == os.uname().release
