@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from typing import BinaryIO, List, Optional, Tuple
 
@@ -42,7 +41,7 @@ def replace(path: str, content: bytes, temporary: str = "", mode: int = 0o644, f
     """
     directory, name = _place(path, follow, make=True)
     try:
-        new = temporary or f".{secrets.token_hex(8)}.tmp"
+        new = temporary or f".{os.urandom(8).hex()}.tmp"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new, dir_fd=directory)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
