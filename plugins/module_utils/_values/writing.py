@@ -71,19 +71,20 @@ def remove(path: str) -> None:
 def read(path: str, follow: bool = False) -> bytes:
     """A regular file that is not larger than LARGEST, never through another user's link. Raises OSError."""
     directory, name = _place(path, follow)
+    # A FIFO without a writer would be waited for.
+    more = os.O_NONBLOCK | os.O_NOFOLLOW
     try:
-        # A FIFO without a writer would be waited for.
-        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        # Closes a directory as well, which a file object refuses.
+        with open(name, "rb", opener=lambda name, flags: os.open(name, flags | more, dir_fd=directory)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "is not a regular file", path)
+            content = whole(file)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "is a link", path) from error
         raise
     finally:
         os.close(directory)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file", path)
-        content = whole(file)
     if len(content) > LARGEST:
         raise OSError(errno.EFBIG, f"is larger than {LARGEST} bytes", path)
     return content

@@ -160,6 +160,13 @@ def test_what_a_link_does_not_lead_to_names_the_link_and_leaves_nothing_open(
     assert os.listdir("/proc/self/fd") == before
 
 
+def test_a_directory_is_not_read_or_left_open(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        writing.read(str(tmp_path))
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_reading_makes_nothing_and_circles_end(tmp_path: Path) -> None:
     assert writing.text(str(tmp_path / "a/b"), follow=True) == ""
     (tmp_path / "circle").symlink_to("circle")
