@@ -286,6 +286,23 @@ def test_a_copy_of_a_profile_is_somebody_elses(tree: NodeTree) -> None:
         plan(node(tree), dict(RAIL, name="copy"))
 
 
+@pytest.mark.parametrize("links", [[], [RAIL]], ids=["dropped", "wanted"])
+@pytest.mark.parametrize("ours", [None, "[connection]\nid=rail0\n"], ids=["removed", "edited"])
+def test_a_profile_without_a_uuid_is_no_copy(tree: NodeTree, ours: Optional[str], links: List[Dict[str, Any]]) -> None:
+    made(tree, RAIL)
+    path = tree.root / FILE.format("rail0")[1:]
+    path.unlink()
+    if ours:
+        path.write_text(ours)
+    tree.write(FILE.format("office")[1:], "[connection]\nid=office\ntype=ethernet\n")
+    plan(node(tree, disconnected("ens1np0")), *links)
+    # With ours it is one.
+    made(tree, RAIL)
+    tree.write(FILE.format("office")[1:], f"[connection]\nid=office\nuuid={uuid_of(path)}\n")
+    with pytest.raises(HostError, match=r"^links: rail0: .* from /etc.*/office.nmconnection instead of /etc.*/rail0"):
+        plan(node(tree, disconnected("ens1np0")), *links)
+
+
 @pytest.mark.parametrize(
     ("state", "external", "extra", "message"),
     [
