@@ -203,11 +203,13 @@ def missing(profile: Profile, interface: Optional[Interface], routing: Optional[
     addresses = set(profile.addresses) - set(interface.addresses)
     if addresses:
         return f"it has no address {', '.join(sorted(addresses))}"
-    for to, table, via in profile.routes if routing else ():
-        if routing and (interface.index, to, table, via) not in routing.routes:
+    if routing is None:
+        return None
+    for to, table, via in profile.routes:
+        if (interface.index, to, table, via) not in routing.routes:
             return f"it has no route to {to} in table {table}"
-    for source, table in profile.rules if routing else ():
-        if routing and (source, table) not in routing.rules:
+    for source, table in profile.rules:
+        if (source, table) not in routing.rules:
             return f"it has no rule from {source} to table {table}"
     return None
 
