@@ -233,6 +233,19 @@ def test_a_dropped_link_goes_and_what_was_before_comes_back(tree: NodeTree) -> N
     assert (found.load, found.left) == ([[FILE.format("rail0")]], ["ens1np0"])
 
 
+@pytest.mark.parametrize(
+    ("mtu", "had"), [(4200, "connection 'old' and MTU 4200"), (1500, "connection 'old'")], ids=["other", "same"]
+)
+def test_only_an_mtu_that_differs_is_said_not_to_come_back(tree: NodeTree, mtu: int, had: str) -> None:
+    made(tree, RAIL, prior={"ens1np0": {"uuid": "old-uuid", "id": "old"}}, mtu={"ens1np0": mtu})
+    active = ActiveConnection("/a", "since-uuid", "since", 2, external=False)
+    found = plan(node(tree, Snapshot({"ens1np0": NmDevice("/d", "ens1np0", 100, active)}, {"/a": active})))
+    assert (found.mtus, found.again) == ([], [])
+    assert found.warnings == [
+        f"ens1np0 had {had} before, which does not come back: connection 'since' is active on it now"
+    ]
+
+
 def rewritten(tree: NodeTree, name: str) -> Path:
     """The profile as NetworkManager writes it: it leaves out comments and defaults."""
     path = tree.root / FILE.format(name)[1:]
