@@ -57,22 +57,34 @@ def _network(family: int, value: Optional[bytes], length: int) -> str:
     return f"{socket.inet_ntop(family, value or bytes(_LENGTHS[family]))}/{length}"
 
 
+def _unicast(raw: bytes, default: bool = False) -> Optional[Tuple[int, int, int, Dict[int, bytes]]]:
+    """Family, length of the destination, table and attributes of a unicast route in one answer to RTM_GETROUTE.
+
+    ``None`` for others, and with ``default`` for all but default routes, of which there are few.
+    """
+    family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
+    if family not in _LENGTHS or kind != _RTN_UNICAST or flags & _RTM_F_CLONED or (default and length):
+        return None
+    found = netlink.attributes(raw, 12)
+    return family, length, netlink.number(found.get(_RTA_TABLE)) or table, found
+
+
 def interpret_route(raw: bytes) -> Optional[Tuple[int, NetdevRoute]]:
     """Index of the netdev and route of one answer to RTM_GETROUTE; ``None`` for one through a gateway, or not unicast.
 
     Those through gateways may be many thousands, of the network of pods.
     """
-    family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
-    if family not in _LENGTHS or kind != _RTN_UNICAST or flags & _RTM_F_CLONED:
+    route = _unicast(raw)
+    if route is None:
         return None
-    found = netlink.attributes(raw, 12)
+    family, length, table, found = route
     index = netlink.number(found.get(_RTA_OIF))
     if index is None or _RTA_GATEWAY in found or _RTA_VIA in found:
         return None
     source = found.get(_RTA_PREFSRC)
     return index, NetdevRoute(
         to=_network(family, found.get(_RTA_DST), length),
-        table=netlink.number(found.get(_RTA_TABLE)) or table,
+        table=table,
         source=socket.inet_ntop(family, source) if source else None,
     )
 
@@ -96,12 +108,22 @@ def interpret_default(raw: bytes, names: Mapping[int, str]) -> Optional[List[Def
     :raises LookupError: the answer does not say which netdevs it needs (nexthop objects without
         ``nexthop_compat_mode``), or one of them is gone.
     """
-    family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
-    if family not in _LENGTHS or length or kind != _RTN_UNICAST or flags & _RTM_F_CLONED:
+    route = _unicast(raw, default=True)
+    if route is None:
         return None
-    found = netlink.attributes(raw, 12)
-    table = netlink.number(found.get(_RTA_TABLE)) or table
+    _family, _length, table, found = route
     return [DefaultHop(names[index or 0], gateway, table) for index, gateway in _ways(found)]
+
+
+def _dumps(tree: Tree, *kinds: int) -> Optional[List[List[bytes]]]:
+    """What the running kernel answers to each; ``None`` for recorded nodes, and where it does not answer."""
+    if not tree.live:
+        return None
+    try:
+        with netlink.open_socket(_NETLINK_ROUTE) as sock:
+            return [netlink.ask(sock, netlink.request(kind, netlink.NLM_F_DUMP, bytes(12))) for kind in kinds]
+    except OSError:
+        return None
 
 
 def defaults(tree: Tree) -> Optional[Tuple[List[DefaultHop], bool]]:
@@ -109,17 +131,16 @@ def defaults(tree: Tree) -> Optional[Tuple[List[DefaultHop], bool]]:
 
     ``None`` for recorded nodes, and where the kernel does not answer.
     """
-    if not tree.live:
+    dumps = _dumps(tree, _RTM_GETROUTE)
+    if dumps is None:
         return None
-    hops: List[DefaultHop] = []
-    complete = True
     try:
-        with netlink.open_socket(_NETLINK_ROUTE) as sock:
-            answers = netlink.ask(sock, netlink.request(_RTM_GETROUTE, netlink.NLM_F_DUMP, bytes(12)))
         names = dict(socket.if_nameindex())
     except OSError:
         return None
-    for raw in answers:
+    hops: List[DefaultHop] = []
+    complete = True
+    for raw in dumps[0]:
         try:
             hops += interpret_default(raw, names) or []
         except LookupError:
@@ -159,22 +180,15 @@ class Present:
 
 def present(tree: Tree) -> Optional[Present]:
     """All unicast routes, those through gateways as well, and rules; ``None`` as for ``read``."""
-    if not tree.live:
-        return None
-    try:
-        with netlink.open_socket(_NETLINK_ROUTE) as sock:
-            answers = netlink.ask(sock, netlink.request(_RTM_GETROUTE, netlink.NLM_F_DUMP, bytes(12)))
-            rules = netlink.ask(sock, netlink.request(_RTM_GETRULE, netlink.NLM_F_DUMP, bytes(12)))
-    except OSError:
+    dumps = _dumps(tree, _RTM_GETROUTE, _RTM_GETRULE)
+    if dumps is None:
         return None
     found: Set[Tuple[int, str, int, Optional[str]]] = set()
-    for raw in answers:
-        family, length, _source, table, kind, flags = _ROUTE.unpack_from(raw)
-        if family in _LENGTHS and kind == _RTN_UNICAST and not flags & _RTM_F_CLONED:
-            told = netlink.attributes(raw, 12)
-            to, table = _network(family, told.get(_RTA_DST), length), netlink.number(told.get(_RTA_TABLE)) or table
-            found.update((index or 0, to, table, gateway) for index, gateway in _ways(told))
-    return Present(frozenset(found), frozenset((rule.source, rule.table) for rule in interpret([], rules).rules))
+    for family, length, table, told in filter(None, map(_unicast, dumps[0])):
+        to = _network(family, told.get(_RTA_DST), length)
+        found.update((index or 0, to, table, gateway) for index, gateway in _ways(told))
+    rules = filter(None, map(interpret_rule, dumps[1]))
+    return Present(frozenset(found), frozenset((rule.source, rule.table) for rule in rules))
 
 
 def of_netdev(routing: Routing, index: int, addresses: Iterable[str]) -> Tuple[List[NetdevRoute], List[NetdevRule]]:
@@ -187,11 +201,5 @@ def of_netdev(routing: Routing, index: int, addresses: Iterable[str]) -> Tuple[L
 
 def read(tree: Tree) -> Optional[Routing]:
     """Routes and rules of the running kernel; ``None`` for recorded nodes, and where it does not answer."""
-    if not tree.live:
-        return None
-    try:
-        with netlink.open_socket(_NETLINK_ROUTE) as sock:
-            routes = netlink.ask(sock, netlink.request(_RTM_GETROUTE, netlink.NLM_F_DUMP, bytes(12)))
-            return interpret(routes, netlink.ask(sock, netlink.request(_RTM_GETRULE, netlink.NLM_F_DUMP, bytes(12))))
-    except OSError:
-        return None
+    dumps = _dumps(tree, _RTM_GETROUTE, _RTM_GETRULE)
+    return interpret(*dumps) if dumps else None

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from typing import BinaryIO, List, Optional, Tuple
 
@@ -30,7 +29,8 @@ _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 def make_directories(path: str) -> None:
     """Make a directory, and those above it that are missing, with the mode 0755. Raises OSError."""
-    os.close(_opened(path, make=True))
+    if not os.path.isdir(path):
+        os.close(_opened(os.path.abspath(path), make=True))
 
 
 def replace(path: str, content: bytes, temporary: str = "", mode: int = 0o644, follow: bool = False) -> None:
@@ -41,7 +41,7 @@ def replace(path: str, content: bytes, temporary: str = "", mode: int = 0o644, f
     """
     directory, name = _place(path, follow, make=True)
     try:
-        new = temporary or f".{secrets.token_hex(8)}.tmp"
+        new = temporary or f".{os.urandom(8).hex()}.tmp"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new, dir_fd=directory)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -71,19 +71,20 @@ def remove(path: str) -> None:
 def read(path: str, follow: bool = False) -> bytes:
     """A regular file that is not larger than LARGEST, never through another user's link. Raises OSError."""
     directory, name = _place(path, follow)
+    # A FIFO without a writer would be waited for.
+    more = os.O_NONBLOCK | os.O_NOFOLLOW
     try:
-        # A FIFO without a writer would be waited for.
-        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        # Closes a directory as well, which a file object refuses.
+        with open(name, "rb", opener=lambda name, flags: os.open(name, flags | more, dir_fd=directory)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "is not a regular file", path)
+            content = whole(file)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "is a link", path) from error
         raise
     finally:
         os.close(directory)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file", path)
-        content = whole(file)
     if len(content) > LARGEST:
         raise OSError(errno.EFBIG, f"is larger than {LARGEST} bytes", path)
     return content
@@ -115,29 +116,39 @@ def text(path: str, follow: bool = False) -> str:
 
 def _place(path: str, follow: bool, make: bool = False) -> Tuple[int, str]:
     """The directory of a file, and the name of the file there."""
-    whole = os.path.abspath(path)
+    directory, name = os.path.split(os.path.abspath(path))
+    here = _opened(directory, make)
     for _turn in range(_MOST_LINKS):
-        directory, name = os.path.split(whole)
-        descriptor = _opened(directory, make)
         try:
-            target = _target(name, descriptor) if follow else None
+            target = _target(name, here) if follow else None
         except PermissionError:
             # Another user's link is replaced like any file.
             target = None
         except BaseException:
-            os.close(descriptor)
+            os.close(here)
             raise
         if target is None:
-            return descriptor, name
-        os.close(descriptor)
-        whole = os.path.normpath(os.path.join(directory, target))
+            return here, name
+        directory, name = os.path.split(target.rstrip("/"))
+        try:
+            here = _opened(directory, make, here)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from error
+    os.close(here)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
 
-def _opened(path: str, make: bool = False) -> int:
-    """The directory, by way of links that can be trusted; with ``make``, those that are missing are made."""
-    here = os.open("/", _DIRECTORY)
-    parts, followed = os.path.abspath(path).split("/")[::-1], 0
+def _opened(path: str, make: bool = False, start: Optional[int] = None) -> int:
+    """The directory, by way of links that can be trusted; with ``make``, those that are missing are made.
+
+    A relative one is below the directory ``start``, which is closed.
+    """
+    try:
+        here = os.open("/" if start is None or path.startswith("/") else ".", _DIRECTORY, dir_fd=start)
+    finally:
+        if start is not None:
+            os.close(start)
+    parts, followed = path.split("/")[::-1], 0
     try:
         while parts:
             part = parts.pop()
@@ -154,9 +165,11 @@ def _opened(path: str, make: bool = False) -> int:
                 below = os.open("/" if target.startswith("/") else ".", _DIRECTORY, dir_fd=here)
             os.close(here)
             here = below
-    except OSError as error:
+    except BaseException as error:
         os.close(here)
-        raise OSError(error.errno, error.strerror, path) from error
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, path) from error
+        raise
     return here
 
 

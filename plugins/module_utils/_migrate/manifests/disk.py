@@ -69,7 +69,7 @@ def read(path: str) -> str:
     """Raises DiskError."""
     try:
         # A pipe is opened without waiting for its other end.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise DiskError(f"{path} cannot be read: it is not a regular file")
             content = writing.whole(file)

@@ -143,7 +143,8 @@ class LinkTransaction:
                     # Perhaps not the one before the first run: somebody has put it there since.
                     prior[device.name] = {"uuid": active.uuid, "id": active.id}
                     taken.add(device.name)
-                prior.setdefault(device.name, None)
+                else:
+                    prior.setdefault(device.name, None)
         for name, before, _after in plan.vf_mtus:
             notes.setdefault("mtu", {}).setdefault(name, before)
         for change in plan.vfs:
@@ -152,9 +153,10 @@ class LinkTransaction:
             interface = self._node.interfaces.get(profile.netdev or "")
             if interface and profile.parent is None and profile.mtu not in (None, interface.mtu):
                 mtus = notes.setdefault("mtu", {})
-                mtus[interface.name] = (
-                    interface.mtu if interface.name in taken else mtus.get(interface.name, interface.mtu)
-                )
+                if interface.name in taken:
+                    mtus[interface.name] = interface.mtu
+                else:
+                    mtus.setdefault(interface.name, interface.mtu)
         if self._live:
             notes["pending"] = {**notes.get("pending", {}), **plan.pending}
         self._ledger.save()
@@ -163,11 +165,9 @@ class LinkTransaction:
         return self._node.snapshot().devices.get(name) if self._node.snapshot else None
 
     def _open(self, seconds: int) -> Optional[str]:
-        devices = {}
-        every = [device for _profile, device in [*self._plan.up, *self._plan.down]]
-        for device in [*every, *(device for device, _uuid, _id in self._plan.again)]:
-            if device:
-                devices[device.name] = device
+        every = [device for _name, device in [*self._plan.up, *self._plan.down]]
+        every += [device for device, _uuid, _id in self._plan.again]
+        devices = {device.name: device for device in every if device}
         if not devices:
             return None
         note: Dict[str, Any] = {"path": None, "devices": sorted(devices), "seconds": seconds}

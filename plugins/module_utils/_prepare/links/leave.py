@@ -57,8 +57,9 @@ def _give_back(plan: LinkChanges, node: LinkState, name: str, device: Optional[N
     if former and active == former["uuid"]:
         former = None
     # NetworkManager puts the MTU back as it found it, which after a stay in a pod is the one that we had set.
-    mtu = node.ledger.notes.get("mtu", {}).get(name) if interface else None
-    if not former and (mtu is None or interface is None or interface.mtu in (None, mtu)):
+    now, before = interface.mtu if interface else None, node.ledger.notes.get("mtu", {}).get(name)
+    mtu = None if now in (None, before) else before
+    if not former and not mtu:
         return
     user = _user(node, name, device, ours)
     if user:
@@ -66,8 +67,8 @@ def _give_back(plan: LinkChanges, node: LinkState, name: str, device: Optional[N
         parts += [f"MTU {mtu}"] if mtu else []
         plan.warnings.append(f"{name} had {' and '.join(parts)} before, which does not come back: {user}")
         return
-    if mtu and interface and interface.mtu not in (None, mtu):
-        plan.mtus.append((name, interface.mtu or mtu, mtu))
+    if now and mtu:
+        plan.mtus.append((name, now, mtu))
     if former and device:
         plan.again.append((device, former["uuid"], former["id"]))
 

@@ -70,19 +70,23 @@ class Activation:
 
     def run(self) -> None:
         """:raises HostError: one does not come up; says which, and NetworkManager's reason."""
+        interfaces = self._interfaces()
         for profile, device in self._wanted:
             self._manager.connection(profile.uuid)
             if device and device.active and device.active.uuid == profile.uuid and device.state == ACTIVATED:
-                interface = self._interfaces().get(device.name)
+                interface = interfaces.get(device.name)
                 if interface and interface.carrier is None:
                     # What is set down stays so.
                     self._ask(profile, device)
                 else:
                     self._renew(profile, device)
         pending = [profile for profile, _device in self._wanted]
+        routed = any(profile.routes or profile.rules for profile in pending)
         while pending:
             snapshot, interfaces = self._manager.snapshot(), self._interfaces()
-            pending = [profile for profile in pending if not self._is_up(profile, snapshot, interfaces)]
+            # A node of a cluster may have many thousands of routes.
+            routing = self._routing() if routed else None
+            pending = [profile for profile in pending if not self._is_up(profile, snapshot, interfaces, routing)]
             if pending:
                 time.sleep(_PAUSE)
 
@@ -98,11 +102,13 @@ class Activation:
         self._paths[profile.uuid] = self._manager.activate(profile.uuid, device)
         self._asked.add(profile.uuid)
 
-    def _is_up(self, profile: Profile, snapshot: Snapshot, interfaces: Mapping[str, Interface]) -> bool:
+    def _is_up(
+        self, profile: Profile, snapshot: Snapshot, interfaces: Mapping[str, Interface], routing: Optional[Present]
+    ) -> bool:
         path = self._paths.get(profile.uuid)
         active = snapshot.actives.get(path) if path else snapshot.active(profile.uuid)
         elapsed = time.monotonic() - self._begin
-        missing = plan.missing(profile, interfaces.get(profile.netdev or ""), self._routing())
+        missing = plan.missing(profile, interfaces.get(profile.netdev or ""), routing)
         if active and active.state < ACTIVE_DEACTIVATING:
             self._paths[profile.uuid] = active.path
             if active.state == ACTIVE_ACTIVATED:

@@ -160,16 +160,17 @@ def _files(
 
 def _check_copies(node: LinkState, owned: Dict[str, str], profiles: Sequence[Profile]) -> None:
     """:raises HostError: another file has the uuid of one of our profiles; NetworkManager takes it from one of them."""
-    ours = {keyfile.uuid_in(text): path for path, text in owned.items()}
+    # Somebody may have removed one of ours, and what has no uuid is no copy.
+    ours = {uuid: path for path, uuid in ((path, keyfile.uuid_in(text)) for path, text in owned.items()) if uuid}
     ours.update((profile.uuid, profile.path) for profile in profiles)
     for directory in (keyfile.DIRECTORY, *keyfile.OTHER_DIRECTORIES) if ours else ():
         for name in node.tree.names(directory.lstrip("/")):
             found = f"{directory}/{name}"
-            path = (
-                None if found in ours.values() else ours.get(keyfile.uuid_in(node.tree.text(found.lstrip("/")) or ""))
-            )
-            if path:
-                raise HostError(f"links: {keyfile.id_of(path)}: {keyfile.elsewhere(path, found)}")
+            if found in ours.values():
+                continue
+            uuid = keyfile.uuid_in(node.tree.text(found.lstrip("/")) or "")
+            if uuid in ours:
+                raise HostError(f"links: {keyfile.id_of(ours[uuid])}: {keyfile.elsewhere(ours[uuid], found)}")
 
 
 def _edited(plan: LinkChanges, node: LinkState, owned: Dict[str, str], profiles: Sequence[Profile]) -> Dict[str, Any]:
@@ -202,11 +203,13 @@ def missing(profile: Profile, interface: Optional[Interface], routing: Optional[
     addresses = set(profile.addresses) - set(interface.addresses)
     if addresses:
         return f"it has no address {', '.join(sorted(addresses))}"
-    for to, table, via in profile.routes if routing else ():
-        if routing and (interface.index, to, table, via) not in routing.routes:
+    if routing is None:
+        return None
+    for to, table, via in profile.routes:
+        if (interface.index, to, table, via) not in routing.routes:
             return f"it has no route to {to} in table {table}"
-    for source, table in profile.rules if routing else ():
-        if routing and (source, table) not in routing.rules:
+    for source, table in profile.rules:
+        if (source, table) not in routing.rules:
             return f"it has no rule from {source} to table {table}"
     return None
 

@@ -111,6 +111,13 @@ def test_what_is_no_regular_file_is_not_read(rewrite: Run, own: Path) -> None:
     assert "own/kustomization.yaml patches what would change here" in told["decode.yaml"]
 
 
+def test_a_directory_is_not_read_or_left_open(own: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(disk.DiskError, match=rf"^{own} cannot be read: .*Is a directory: '{own}'$"):
+        disk.read(str(own))
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_a_file_that_is_too_large_is_not_read(rewrite: Run, own: Path) -> None:
     with open(own / "large.yaml", "wb") as file:
         file.truncate(writing.LARGEST + 1)

@@ -119,6 +119,54 @@ def test_a_link_of_ones_own_stays(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "real", "way"]
 
 
+@pytest.mark.parametrize("target", ["../x", "../x/", "{}/b/x", "../made/x"])
+def test_a_link_leads_where_the_kernel_says_by_way_of_others_too(tmp_path: Path, target: str) -> None:
+    for directory in ("a", "b/c"):
+        (tmp_path / directory).mkdir(parents=True)
+    (tmp_path / "a/link").symlink_to("../b/c")
+    (tmp_path / "b/c/latest").symlink_to(target.format(tmp_path))
+    path, real = tmp_path / "a/link/latest", tmp_path / ("b/made/x" if "made" in target else "b/x")
+    for content in (b"new\n", b"newer\n"):
+        writing.replace(str(path), content, follow=True)
+        assert real.read_bytes() == content
+        assert writing.text(str(path), follow=True) == content.decode()
+    assert [entry.name for entry in (tmp_path / "a").iterdir()] == ["link"]
+    assert path.is_symlink()
+
+
+def _broken(path: Path) -> None:
+    path.symlink_to("file/x")
+    (path.parent / "file").touch()
+
+
+def _circle(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def _not_there(path: Path) -> None:
+    path.symlink_to("../nothing/x")
+
+
+@pytest.mark.parametrize("make", [_broken, _circle, _not_there])
+def test_what_a_link_does_not_lead_to_names_the_link_and_leaves_nothing_open(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "latest")
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match=r"latest'$"):
+        writing.read(str(tmp_path / "latest"), follow=True)
+    with pytest.raises(ValueError, match="null"):
+        writing.read(f"{tmp_path}/\0/x")
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_directory_is_not_read_or_left_open(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        writing.read(str(tmp_path))
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_reading_makes_nothing_and_circles_end(tmp_path: Path) -> None:
     assert writing.text(str(tmp_path / "a/b"), follow=True) == ""
     (tmp_path / "circle").symlink_to("circle")
@@ -126,6 +174,12 @@ def test_reading_makes_nothing_and_circles_end(tmp_path: Path) -> None:
         with pytest.raises(OSError, match=r"Too many levels|is a link"):
             writing.replace(str(tmp_path / path), b"", follow=True)
     assert [path.name for path in tmp_path.iterdir()] == ["circle"]
+
+
+def test_a_directory_that_is_there_is_not_walked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As each file that is written asks for its own."""
+    monkeypatch.delattr(os, "open")
+    writing.make_directories(str(tmp_path))
 
 
 def test_an_entry_of_the_kernel_is_read() -> None:

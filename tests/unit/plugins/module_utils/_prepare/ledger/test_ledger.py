@@ -253,6 +253,8 @@ def test_a_released_file_whose_run_was_killed_is_forgotten_by_the_next(
         assert not (node / "var/lib/zerocopy-rdma").exists(), moment
         if not killed:
             break
+    else:
+        pytest.fail("the run was killed each time: more moments are needed")
     assert moment > 10
 
 
@@ -289,6 +291,8 @@ def test_a_run_killed_anywhere_is_completed_by_the_next_and_can_be_undone(
             left = {path: entry for path, entry in tree(undone).items() if not path.startswith("var")}
             assert left == original, (name, moment)
             tried += 1
+        else:
+            pytest.fail(f"{name}: the run was killed each time: more moments are needed")
     assert tried > 40
 
 

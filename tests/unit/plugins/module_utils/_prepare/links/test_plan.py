@@ -233,6 +233,19 @@ def test_a_dropped_link_goes_and_what_was_before_comes_back(tree: NodeTree) -> N
     assert (found.load, found.left) == ([[FILE.format("rail0")]], ["ens1np0"])
 
 
+@pytest.mark.parametrize(
+    ("mtu", "had"), [(4200, "connection 'old' and MTU 4200"), (1500, "connection 'old'")], ids=["other", "same"]
+)
+def test_only_an_mtu_that_differs_is_said_not_to_come_back(tree: NodeTree, mtu: int, had: str) -> None:
+    made(tree, RAIL, prior={"ens1np0": {"uuid": "old-uuid", "id": "old"}}, mtu={"ens1np0": mtu})
+    active = ActiveConnection("/a", "since-uuid", "since", 2, external=False)
+    found = plan(node(tree, Snapshot({"ens1np0": NmDevice("/d", "ens1np0", 100, active)}, {"/a": active})))
+    assert (found.mtus, found.again) == ([], [])
+    assert found.warnings == [
+        f"ens1np0 had {had} before, which does not come back: connection 'since' is active on it now"
+    ]
+
+
 def rewritten(tree: NodeTree, name: str) -> Path:
     """The profile as NetworkManager writes it: it leaves out comments and defaults."""
     path = tree.root / FILE.format(name)[1:]
@@ -284,6 +297,23 @@ def test_a_copy_of_a_profile_is_somebody_elses(tree: NodeTree) -> None:
     assert [change.name for change in plan(node(tree)).changes] == [FILE.format("rail0")]
     with pytest.raises(HostError, match=r"copy\.nmconnection was not written by this module"):
         plan(node(tree), dict(RAIL, name="copy"))
+
+
+@pytest.mark.parametrize("links", [[], [RAIL]], ids=["dropped", "wanted"])
+@pytest.mark.parametrize("ours", [None, "[connection]\nid=rail0\n"], ids=["removed", "edited"])
+def test_a_profile_without_a_uuid_is_no_copy(tree: NodeTree, ours: Optional[str], links: List[Dict[str, Any]]) -> None:
+    made(tree, RAIL)
+    path = tree.root / FILE.format("rail0")[1:]
+    path.unlink()
+    if ours:
+        path.write_text(ours)
+    tree.write(FILE.format("office")[1:], "[connection]\nid=office\ntype=ethernet\n")
+    plan(node(tree, disconnected("ens1np0")), *links)
+    # With ours it is one.
+    made(tree, RAIL)
+    tree.write(FILE.format("office")[1:], f"[connection]\nid=office\nuuid={uuid_of(path)}\n")
+    with pytest.raises(HostError, match=r"^links: rail0: .* from /etc.*/office.nmconnection instead of /etc.*/rail0"):
+        plan(node(tree, disconnected("ens1np0")), *links)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces, routes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply, bus, live
@@ -116,6 +116,30 @@ def test_a_connection_that_starts_by_itself_is_only_awaited(monkeypatch: pytest.
     script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(1), managed(1), managed(2)]})
     activation(script, UP).run()
     assert script.asked == ["GetConnectionByUuid"] + ["GetManagedObjects"] * 3
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_the_kernel_is_asked_once_a_turn_and_for_routes_only_if_there_shall_be_any(
+    routed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    route = ("192.168.39.0/24", 100, None)
+    device = bus.NmDevice("/d", "enp39s0", bus.ACTIVATED, bus.ActiveConnection("/a", PROFILE.uuid, "zt1", 2, False))
+    wanted = [(replace(PROFILE, routes=(route,) if routed else ()), device), (PROFILE, device), (PROFILE, device)]
+    asked: List[str] = []
+
+    def told_interfaces() -> Dict[str, Interface]:
+        asked.append("interfaces")
+        return {"enp39s0": UP}
+
+    def told_routes() -> routes.Present:
+        asked.append("routes")
+        return routes.Present(frozenset({(UP.index, *route)}))
+
+    answers = {"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(1), managed(1), managed(2)]}
+    live.Activation(bus.NetworkManager(Script(answers)), told_interfaces, wanted, told_routes).run()
+    # At the beginning, and in three turns.
+    assert (asked.count("interfaces"), asked.count("routes")) == (1 + 3, 3 if routed else 0)
 
 
 def test_a_connection_that_does_not_start_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
