@@ -31,7 +31,6 @@ _RESOURCES = ("resources", "limits", "requests")
 _LIMITS = re.compile(r"/resources(?:/(?:limits|requests))?\"")
 # A patch that is not read.
 _UNKNOWN = "?"
-_UNREAD = (disk.DiskError, yaml_values.TextError)
 _BUILD = "rewrite the output of kustomize build, or change patch and base by hand"
 
 
@@ -103,16 +102,16 @@ def patched(paths: Sequence[str], site: Names) -> Patched:
     return found
 
 
-def _read(path: str) -> List[Any]:
-    """The documents of a file, none where it is not there. Raises DiskError or TextError."""
-    return yaml_values.read(disk.read(path)) if os.path.lexists(path) else []
+def _content(path: str) -> List[Any]:
+    """The documents of a file, none where it is not there. One that cannot be read may be about anything."""
+    try:
+        return yaml_values.read(disk.read(path)) if os.path.lexists(path) else []
+    except (disk.DiskError, yaml_values.TextError):
+        return [_UNKNOWN]
 
 
 def _kustomization(path: str) -> Mapping[str, Any]:
-    try:
-        documents = _read(path)
-    except _UNREAD:
-        return {}
+    documents = _content(path)
     return documents[0] if documents and isinstance(documents[0], dict) else {}
 
 
@@ -165,8 +164,11 @@ def _patches(path: str, seen: Set[str]) -> Iterator[Tuple[str, List[Any], Any]]:
 
 def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Tuple[str, List[Any], Any]]:
     """What a replacement sets, as JSON Patches; its own text is in the kustomization or in a file."""
-    path = os.path.join(here, text(entry.get("path"))) if entry.get("path") else ""
-    written = _read(path) if path else [entry]
+    name = text(entry.get("path"))
+    path = os.path.join(here, name) if name else ""
+    written = _content(path) if path else [entry]
+    if _UNKNOWN in written:
+        yield path, written, None
     every = [each for document in written for each in (document if isinstance(document, list) else [document])]
     for target in (target for each in every for target in entries(table(each).get("targets"))):
         aim = target.get("select")
@@ -180,11 +182,7 @@ def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Tuple[str, Lis
 def _patch(here: str, path: str, inline: str, target: Any) -> Iterator[Tuple[str, List[Any], Any]]:
     if path:
         full = os.path.join(here, path)
-        try:
-            yield full, _read(full), target
-        except _UNREAD:
-            # It may be about anything.
-            yield full, [_UNKNOWN], target
+        yield full, _content(full), target
     elif inline:
         try:
             yield "", yaml_values.read(inline), target

@@ -99,15 +99,26 @@ def test_aliases_that_people_write_are_no_obstacle() -> None:
     assert values[0]["match"] == {"app": "a", "tier": "b"}
 
 
-def test_what_is_no_regular_file_is_not_read(rewrite: Run, own: Path) -> None:
+@pytest.mark.parametrize("part", ["patches", "replacements"])
+def test_what_is_no_regular_file_is_not_read(part: str, rewrite: Run, own: Path) -> None:
     os.mkfifo(own / "pipe.yaml")
     os.mkfifo(own / "patch.fifo")
     (own / "zero.yaml").symlink_to("/dev/zero")
-    (own / "kustomization.yaml").write_text("resources: [decode.yaml]\npatches: [{path: patch.fifo}]\n")
+    (own / "kustomization.yaml").write_text(f"resources: [decode.yaml]\n{part}: [{{path: patch.fifo}}]\n")
     told = {note["file"]: note["text"] for note in rewrite()["notes"]}
     assert told["pipe.yaml"] == f"{own}/pipe.yaml cannot be read: it is not a regular file"
     assert told["zero.yaml"] == f"{own}/zero.yaml cannot be read: it is not a regular file"
     # Nobody knows what it would be patched with.
+    assert "own/kustomization.yaml patches what would change here" in told["decode.yaml"]
+
+
+@pytest.mark.parametrize("text", ["targets: {{ .Values.targets }}\n", "targets: [\n", _ALIASES])
+def test_replacements_that_cannot_be_read_may_replace_anything(text: str, rewrite: Run, own: Path) -> None:
+    (own / "r.yaml").write_text(text)
+    (own / "kustomization.yaml").write_text("resources: [decode.yaml]\nreplacements: [{path: r.yaml}]\n")
+    result = rewrite()
+    assert result["files"] == []
+    told = {note["file"]: note["text"] for note in result["notes"]}
     assert "own/kustomization.yaml patches what would change here" in told["decode.yaml"]
 
 
