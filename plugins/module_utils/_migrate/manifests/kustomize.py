@@ -10,6 +10,7 @@ Nothing is built here. A patch that touches what a rewrite changes stays as it i
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -32,6 +33,8 @@ _LIMITS = re.compile(r"/resources(?:/(?:limits|requests))?\"")
 # A patch that is not read.
 _UNKNOWN = "?"
 _BUILD = "rewrite the output of kustomize build, or change patch and base by hand"
+# Reads a kustomization, by its real path.
+_Read = Callable[[str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,11 @@ class Patched:
 def patched(paths: Sequence[str], site: Names) -> Patched:
     """What the kustomizations among these files and beside them patch, as far as a rewrite changes it."""
     found = Patched()
+    # Many overlays have the same base.
+    read = functools.lru_cache(maxsize=None)(_kustomization)
     for directory in dict.fromkeys(os.path.dirname(os.path.abspath(path)) for path in paths):
         for path in _in(directory):
-            _of_kustomization(path, found, site)
+            _of_kustomization(path, found, site, read)
     return found
 
 
@@ -115,11 +120,11 @@ def _kustomization(path: str) -> Mapping[str, Any]:
     return documents[0] if documents and isinstance(documents[0], dict) else {}
 
 
-def _of_kustomization(path: str, found: Patched, site: Names) -> None:
+def _of_kustomization(path: str, found: Patched, site: Names, read: _Read) -> None:
     # As people know it.
     shown = os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))
     targets: List[Target] = []
-    for patch, content, target in _patches(path, set()):
+    for patch, content, target in _patches(path, set(), read):
         if not _touches(content, site):
             continue
         if patch:
@@ -127,12 +132,11 @@ def _of_kustomization(path: str, found: Patched, site: Names) -> None:
         else:
             found.inline.add(os.path.realpath(path))
         targets += [target] if target else [_named(each) for each in content if is_object(each)] or [Target()]
-    if targets:
-        for source in _sources(path, set()):
-            found.targets.setdefault(os.path.realpath(source), []).extend((target, shown) for target in targets)
-    namespace = text(_kustomization(path).get("namespace"))
-    for source in _sources(path, set()) if namespace else ():
-        found.namespaces.setdefault(os.path.realpath(source), []).append((namespace, shown))
+    namespace = text(read(os.path.realpath(path)).get("namespace"))
+    for source in map(os.path.realpath, _sources(path, set(), read) if targets or namespace else ()):
+        found.targets.setdefault(source, []).extend((target, shown) for target in targets)
+        if namespace:
+            found.namespaces.setdefault(source, []).append((namespace, shown))
 
 
 def _named(patch: Any) -> Target:
@@ -140,14 +144,15 @@ def _named(patch: Any) -> Target:
     return Target(re.escape(kind), re.escape(name))
 
 
-def _patches(path: str, seen: Set[str]) -> Iterator[Tuple[str, List[Any], Any]]:
+def _patches(path: str, seen: Set[str], read: _Read) -> Iterator[Tuple[str, List[Any], Any]]:
     """The file of each patch (empty where it is written in the kustomization), its documents, and its target if it has
     one. Those of components are patches of whoever has these.
     """
-    if os.path.realpath(path) in seen:
+    real = os.path.realpath(path)
+    if real in seen:
         return
-    seen.add(os.path.realpath(path))
-    here, body = os.path.dirname(path), _kustomization(path)
+    seen.add(real)
+    here, body = os.path.dirname(path), read(real)
     for entry in [*entries(body.get("patches")), *entries(body.get("patchesJson6902"))]:
         aim = entry.get("target")
         target = Target(text(at(aim, "kind")), text(at(aim, "name"))) if isinstance(aim, dict) else None
@@ -159,7 +164,7 @@ def _patches(path: str, seen: Set[str]) -> Iterator[Tuple[str, List[Any], Any]]:
         yield from _replacement(here, entry)
     for component in texts(body.get("components")):
         for other in _in(os.path.join(here, component)):
-            yield from _patches(other, seen)
+            yield from _patches(other, seen, read)
 
 
 def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Tuple[str, List[Any], Any]]:
@@ -217,15 +222,16 @@ def _in(directory: str) -> Iterator[str]:
     yield from (path for path in (os.path.join(directory, name) for name in _NAMES) if os.path.isfile(path))
 
 
-def _sources(path: str, seen: Set[str]) -> Iterator[str]:
+def _sources(path: str, seen: Set[str], read: _Read) -> Iterator[str]:
     """The files that a kustomization is built of, without its patches."""
-    if os.path.realpath(path) in seen:
+    real = os.path.realpath(path)
+    if real in seen:
         return
-    seen.add(os.path.realpath(path))
-    here, body = os.path.dirname(path), _kustomization(path)
+    seen.add(real)
+    here, body = os.path.dirname(path), read(real)
     for source in [name for key in ("resources", "bases", "components") for name in texts(body.get(key))]:
         full = os.path.join(here, source)
         if os.path.isfile(full):
             yield full
         for other in _in(full):
-            yield from _sources(other, seen)
+            yield from _sources(other, seen, read)
