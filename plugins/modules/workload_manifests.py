@@ -232,11 +232,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.files import (
-    FileError,
-    FilesRequest,
-    rewrite_files,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.disk import FileError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.files import FilesRequest, rewrite_files
 
 _NAMES = {"type": "list", "elements": "str", "default": []}
 _TABLE = {"type": "dict", "default": {}}

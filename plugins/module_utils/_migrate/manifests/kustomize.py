@@ -111,7 +111,7 @@ def _content(path: str) -> List[Any]:
     """The documents of a file, none where it is not there. One that cannot be read may be about anything."""
     try:
         return yaml_values.read(disk.read(path)) if os.path.lexists(path) else []
-    except (disk.DiskError, yaml_values.TextError):
+    except (disk.FileError, yaml_values.TextError):
         return [_UNKNOWN]
 
 

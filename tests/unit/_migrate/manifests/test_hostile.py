@@ -172,14 +172,14 @@ def test_a_link_of_another_user_that_comes_while_we_write_is_not_followed(
     home = tmp_path / "home"
     home.mkdir()
 
-    def late(root: str, below: str) -> str:
+    def late(place: disk.Place) -> str:
         (own / "sub").symlink_to(home)
         os.lchown(own / "sub", NOBODY, NOBODY)
-        return os.path.join(root, below)
+        return place.full
 
     monkeypatch.setattr(disk, "inside", late)
-    with pytest.raises(disk.DiskError, match="cannot be written"):
-        disk.write(str(own), "sub/decode.yaml", _POD)
+    with pytest.raises(disk.FileError, match="cannot be written"):
+        disk.write(disk.Place(str(own), "sub/decode.yaml", "sub/decode.yaml"), _POD)
     assert list(home.iterdir()) == []
 
 
