@@ -99,6 +99,12 @@ def test_aliases_that_people_write_are_no_obstacle() -> None:
     assert values[0]["match"] == {"app": "a", "tier": "b"}
 
 
+def test_equal_documents_are_no_aliases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes of one may have the places in memory that those of another had."""
+    monkeypatch.setattr(yaml_values, "_REPEATED", 0)
+    assert yaml_values.read("---\n[a, b, c]\n" * 200) == [["a", "b", "c"]] * 200
+
+
 @pytest.mark.parametrize("part", ["patches", "replacements"])
 def test_what_is_no_regular_file_is_not_read(part: str, rewrite: Run, own: Path) -> None:
     os.mkfifo(own / "pipe.yaml")
