@@ -232,17 +232,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
     NamedRequest,
     RewriteOptions,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.files import (
-    FileError,
-    FilesRequest,
-    rewrite_files,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.disk import FileError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.files import FilesRequest, rewrite_files
 
 _NAMES = {"type": "list", "elements": "str", "default": []}
 _TABLE = {"type": "dict", "default": {}}
 _NUMBER = {"type": "int", "default": 0}
 _TEXT = {"type": "str", "default": ""}
-_OF_NAMES = ("templates", "claims", "limits", "annotations", "environment")
 _REQUEST = {
     "name": {"type": "str", "required": True},
     "templates": _TABLE,
@@ -263,6 +259,7 @@ _REQUEST = {
     "node_gpus": _NUMBER,
     "node_nics": _NUMBER,
 }
+_TABLES = [option for option, spec in _REQUEST.items() if spec is _TABLE]
 _OPTIONS = {
     "paths": {"type": "list", "elements": "path", "required": True},
     "directory": {"type": "path"},
@@ -281,7 +278,7 @@ class OptionError(Exception):
 
 def _request(params: Dict[str, Any]) -> FilesRequest:
     for ask in params["requests"]:
-        for option in _OF_NAMES:
+        for option in _TABLES:
             wrong = [name for name, value in ask[option].items() if text(value) != str(value)]
             if wrong:
                 raise OptionError(f"requests: {option} of {ask['name']} must be texts, and {wrong[0]} is none")

@@ -10,12 +10,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible import constants
-from ansible.parsing.dataloader import DataLoader
 from kubernetes import dynamic
 
 from ansible_collections.zerocopy.rdma.plugins.action import cluster_apply as apply_action
@@ -37,6 +35,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.rights import (
 )
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import Facts, published
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
+from ansible_collections.zerocopy.rdma.tests.unit.action_options import acted
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
@@ -73,12 +72,7 @@ class Run:
         }
 
     def _acted(self, action: Any, user: str, **arguments: Any) -> Object:
-        made = action.ActionModule.__new__(action.ActionModule)
-        made._task = SimpleNamespace(args={"impersonate_user": user, **arguments}, check_mode=False, async_val=0)
-        made._loader, made._execute_module = DataLoader(), self._ask
-        made._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
-        found: Object = made.run(None, self._variables)
-        return found
+        return acted(action, self._variables, self._ask, impersonate_user=user, **arguments)
 
     def compared(self, user: str) -> Object:
         """What verify finds where nothing differs, so that nothing is tried."""

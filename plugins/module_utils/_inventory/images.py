@@ -23,7 +23,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 Images = Dict[str, Dict[str, str]]
 
-# Registries refuse manifests of more than 4 MiB. Of files, an archive has some for each layer.
+# What no archive of images has; reading on would fill the memory. Registries refuse manifests of more than 4 MiB. Of
+# files, an archive has some for each layer.
 _LARGEST = 8 << 20
 _MOST_MEMBERS = 100000
 # Bytes of all documents that are read, with what reading one costs anyway.
@@ -50,15 +51,9 @@ def images(path: str) -> Images:
                 found.setdefault(name, {})[architecture] = identity
     except OSError as error:
         raise ArchiveError(f"cannot be read: {error.strerror or error}") from error
-    except _TooLargeError as error:
-        raise ArchiveError(str(error)) from error
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArchiveError("is not an uncompressed tar archive of container images") from error
     return found
-
-
-class _TooLargeError(Exception):
-    """No archive of images has as much as this; reading on would fill the memory."""
 
 
 class _File(io.FileIO):
@@ -66,7 +61,7 @@ class _File(io.FileIO):
 
     def read(self, size: Optional[int] = -1) -> bytes:
         if size is None or not 0 <= size <= _LARGEST:
-            raise _TooLargeError(f"has a header of more than {_LARGEST} bytes")
+            raise ArchiveError(f"has a header of more than {_LARGEST} bytes")
         return super().read(size) or b""
 
 
@@ -77,7 +72,7 @@ class _Archive:
         self._members: Dict[str, tarfile.TarInfo] = {}
         for count, member in enumerate(tar):
             if count >= _MOST_MEMBERS:
-                raise _TooLargeError(f"has more than {_MOST_MEMBERS} files")
+                raise ArchiveError(f"has more than {_MOST_MEMBERS} files")
             if member.isfile():
                 self._members[posixpath.normpath(member.name)] = member
 
@@ -119,11 +114,11 @@ class _Archive:
         member = self._members[posixpath.normpath(path)]
         # A sparse one can be of any size in an archive of some bytes.
         if member.size > _LARGEST:
-            raise _TooLargeError(f"has a {path} of more than {_LARGEST} bytes")
+            raise ArchiveError(f"has a {path} of more than {_LARGEST} bytes")
         # An index can name itself, or ten others that each name ten others.
         self._left -= member.size + _EACH
         if self._left < 0:
-            raise _TooLargeError("has more indexes, manifests and configurations than any archive of images")
+            raise ArchiveError("has more indexes, manifests and configurations than any archive of images")
         handle = self._tar.extractfile(member)
         return handle.read() if handle else b""
 

@@ -89,13 +89,12 @@ def gpu(name: str, site: Names = WELL_KNOWN) -> Optional[GpuResource]:
     """The GPU that one of this extended resource is, ``None`` if it is something else."""
     if is_rdma(name, site):
         return None
-    vendor = next((vendor for vendor, pattern in _GPU if pattern.fullmatch(name)), None)
-    if vendor is None and not _is_of(name, site.gpus):
-        vendor = OTHER if _OTHERS.fullmatch(name) else None
-        if vendor is None:
-            return None
+    vendor = next((vendor for vendor, pattern in _GPU if pattern.fullmatch(name)), "")
+    known = bool(vendor) or _is_of(name, site.gpus)
+    if not known and not _OTHERS.fullmatch(name):
+        return None
     part = PARTITION if _PARTITION.fullmatch(_last(name)) else SHARE if _SHARE.fullmatch(_last(name)) else WHOLE
-    return GpuResource(vendor or "", part)
+    return GpuResource(vendor if known else OTHER, part)
 
 
 def is_gpu(name: str, site: Names = WELL_KNOWN) -> bool:

@@ -73,7 +73,7 @@ def read(text: str) -> List[Any]:
         try:
             while loader.check_node():
                 node = loader.get_node()
-                check.size(node)
+                check.document(node)
                 values.append(loader.construct_document(node))
         finally:
             loader.dispose()
@@ -109,8 +109,12 @@ class _Check:
     def __init__(self) -> None:
         # None while it is being looked at.
         self.known: Dict[int, Optional[_Size]] = {}
-        self.kept: List[Any] = []
         self.again = 0
+
+    def document(self, node: Any) -> None:
+        """Raises TextError. No alias leads to another document, and nodes have the ids of those that are gone."""
+        self.known.clear()
+        self.size(node)
 
     def size(self, node: Any) -> _Size:
         """Raises TextError."""
@@ -123,8 +127,6 @@ class _Check:
                 raise TextError(f"has aliases that stand for more than {_REPEATED} values: write these out, or fewer")
             return found
         self.known[id(node)] = None
-        # As long as it is kept, no other node has its id.
-        self.kept.append(node)
         inner = [self.size(each) for each in self._inner(node)]
         found = _Size(1 + sum(each.values for each in inner), 1 + max((each.height for each in inner), default=0))
         if found.height > _DEEPEST:
@@ -151,23 +153,20 @@ def _line(node: Any) -> str:
 
 def aliased(documents: Sequence[Any]) -> Set[int]:
     """The nodes (by ``id``) of composed documents that are in more than one place."""
-    return {id(node) for node, again in _nodes(documents) if again}
-
-
-def _nodes(documents: Sequence[Any]) -> Iterator[Tuple[Any, bool]]:
-    """Each node, and whether it was there before; what is below it comes only once."""
     waiting = list(documents)
-    seen = set()
+    seen: Set[int] = set()
+    again: Set[int] = set()
     while waiting:
         node = waiting.pop()
-        yield node, id(node) in seen
         if id(node) in seen:
+            again.add(id(node))
             continue
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             waiting += [value for _key, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
             waiting += node.value
+    return again
 
 
 def _canonical(value: Any) -> str:

@@ -14,7 +14,6 @@ import pytest
 import yaml
 from ansible import constants
 from ansible.errors import AnsibleError
-from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.zerocopy.rdma.plugins.action import cluster_apply as apply_action
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
@@ -30,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _manifest_files,
     _plan_files,
 )
+from ansible_collections.zerocopy.rdma.tests.unit import action_options
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.cluster_fleet import NEEDED, Facts
 
@@ -232,13 +232,7 @@ class Modules:
 def acted(action: Any, modules: Modules, variables: dict[str, Any], **arguments: Any) -> dict[str, Any]:
     if action is plan_action:
         arguments.setdefault("parts", ["cluster"])
-    task = SimpleNamespace(args=arguments, check_mode=variables["ansible_check_mode"], async_val=0)
-    made = action.ActionModule.__new__(action.ActionModule)
-    made._task, made._loader = task, DataLoader()
-    made._execute_module = modules
-    made._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
-    found: dict[str, Any] = made.run(None, variables)
-    return found
+    return action_options.acted(action, variables, modules, **arguments)
 
 
 ANSWER: dict[str, Any] = {

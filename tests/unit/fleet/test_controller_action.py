@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleActionFail
-from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.zerocopy.rdma.plugins.action import move_plan, verify
-from ansible_collections.zerocopy.rdma.tests.unit.action_options import play
+from ansible_collections.zerocopy.rdma.tests.unit.action_options import acted, play
 
 Answers = dict[str, dict[str, Any]]
 HOSTS: dict[str, dict[str, Any]] = {"n1": {"inventory_hostname": "n1", "group_names": ["h100"]}}
@@ -24,16 +21,6 @@ ANSWERS: Answers = {
     "cluster_info": {"kinds": [], "daemon_sets": [], "objects": []},
     "resource_slice_info": {"slices": [], "kubernetes": "v1.36.3", "device_classes": []},
 }
-
-
-def acted(action: Any, modules: Callable[..., Any] | None = None, **arguments: Any) -> dict[str, Any]:
-    made = action.ActionModule.__new__(action.ActionModule)
-    made._task = SimpleNamespace(args=arguments, check_mode=False, diff=False, async_val=0)
-    made._loader = DataLoader()
-    made._execute_module = modules
-    made._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
-    found: dict[str, Any] = made.run(None, play(HOSTS))
-    return found
 
 
 @pytest.mark.parametrize(
@@ -46,13 +33,13 @@ def acted(action: Any, modules: Callable[..., Any] | None = None, **arguments: A
 )
 def test_wrong_options_are_refused(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(AnsibleActionFail, match=said):
-        acted(verify, **arguments)
+        acted(verify, play(HOSTS), **arguments)
 
 
 def test_what_cannot_be_read_is_the_message() -> None:
     device = {"name": "gpu-0", "attributes": {"type": {}}}
     spec = {"driver": "gpu.nvidia.com", "pool": {"name": "n1"}, "nodeName": "n1", "devices": [device]}
-    found = acted(verify, part="cluster", published={"slices": [{"kind": "ResourceSlice", "spec": spec}]})
+    found = acted(verify, play(HOSTS), part="cluster", published={"slices": [{"kind": "ResourceSlice", "spec": spec}]})
     assert found["failed"] is True
     assert "no known value" in found["msg"]
 
@@ -71,17 +58,17 @@ class Modules:
 
 def test_a_move_looks_at_the_cluster_once() -> None:
     modules = Modules()
-    found = acted(move_plan, modules, moving=["n1"], resources=["rdma/x"], context="lab")
+    found = acted(move_plan, play(HOSTS), modules, moving=["n1"], resources=["rdma/x"], context="lab")
     assert list(modules.called) == ["node_move_info", "cluster_info", "resource_slice_info"]
     assert {asked["context"] for asked in modules.called.values()} == {"lab"}
     assert "rdma/x" in modules.called["node_move_info"]["resources"]
     assert (found["waves"], found["finish"], found["cluster"]["kubernetes"]) == ([["n1"]], True, "v1.36.3")
     # A wave takes what the cluster has answered before.
-    again = acted(move_plan, None, now=["n1"], cluster=found["cluster"])
+    again = acted(move_plan, play(HOSTS), now=["n1"], cluster=found["cluster"])
     assert set(again["objects"]) >= {"sets", "labels", "counters", "status", "requests"}
 
 
 def test_a_cluster_that_does_not_answer_ends_the_plan() -> None:
     modules = Modules("cluster_info")
-    assert acted(move_plan, modules, moving=["n1"]) == {"failed": True, "msg": "no"}
+    assert acted(move_plan, play(HOSTS), modules, moving=["n1"]) == {"failed": True, "msg": "no"}
     assert "resource_slice_info" not in modules.called

@@ -51,8 +51,7 @@ class Claims:
             return None
         devices = at(item, "spec", "spec", "devices") if template else at(item, "spec", "devices")
         numbers = [_of_request(request) for request in entries(at(devices, "requests"))]
-        known = [number for number in numbers if number is not None]
-        return sum(known) if len(known) == len(numbers) else None
+        return None if None in numbers else sum(number or 0 for number in numbers)
 
 
 def _of_request(request: Mapping[str, Any]) -> Optional[int]:
@@ -61,8 +60,7 @@ def _of_request(request: Mapping[str, Any]) -> Optional[int]:
     several: List[Mapping[str, Any]] = entries(request.get("firstAvailable"))
     exactly = request.get("exactly")
     numbers = [_number(each) for each in several or [exactly if isinstance(exactly, dict) else request]]
-    known = [number for number in numbers if number is not None]
-    return max(known, default=0) if len(known) == len(numbers) else None
+    return None if None in numbers else max((number or 0 for number in numbers), default=0)
 
 
 def _number(request: Mapping[str, Any]) -> Optional[int]:

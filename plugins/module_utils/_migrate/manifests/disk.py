@@ -19,8 +19,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writi
 _ENDINGS = (".yml", ".yaml", ".json")
 
 
-class DiskError(Exception):
-    """A file cannot be read or written; the text says which, and why."""
+class FileError(Exception):
+    """A file cannot be read or written; the text says which, and why. ``changed`` are the files that were written."""
+
+    def __init__(self, text: str, changed: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.changed = list(changed)
 
 
 class Place(NamedTuple):
@@ -36,7 +40,7 @@ class Place(NamedTuple):
 
 
 def found(given: Sequence[str]) -> List[Place]:
-    """The manifests of these files and directories, each once. Raises DiskError."""
+    """The manifests of these files and directories, each once. Raises FileError."""
     places: Dict[str, Place] = {}
     for path in given:
         for place in _places(path):
@@ -62,38 +66,37 @@ def _places(given: str) -> Iterator[Place]:
                     path = os.path.relpath(os.path.join(directory, name), real)
                     yield Place(real, path, path)
     else:
-        raise DiskError(f"{os.path.normpath(given)} is neither a file nor a directory")
+        raise FileError(f"{os.path.normpath(given)} is neither a file nor a directory")
 
 
 def read(path: str) -> str:
-    """Raises DiskError."""
+    """Raises FileError."""
     try:
         # A pipe is opened without waiting for its other end.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise DiskError(f"{path} cannot be read: it is not a regular file")
+                raise FileError(f"{path} cannot be read: it is not a regular file")
             content = writing.whole(file)
         if len(content) > writing.LARGEST:
-            raise DiskError(f"{path} cannot be read: it is larger than {writing.LARGEST >> 20} MiB")
+            raise FileError(f"{path} cannot be read: it is larger than {writing.LARGEST >> 20} MiB")
         return content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise DiskError(f"{path} cannot be read: {error}") from error
+        raise FileError(f"{path} cannot be read: {error}") from error
 
 
-def inside(root: str, below: str) -> str:
-    """The real path of what is written there. A link stays one: what it leads to is written. Raises DiskError."""
-    path, top = os.path.join(root, below), os.path.realpath(root)
-    real = os.path.realpath(path)
+def inside(place: Place) -> str:
+    """The real path of what is written there. A link stays one: what it leads to is written. Raises FileError."""
+    real, top = os.path.realpath(place.full), os.path.realpath(place.root)
     if real == top or os.path.commonpath([real, top]) != top:
-        raise DiskError(f"{path} cannot be written: it is a link to {real}, which is not in {root}")
+        raise FileError(f"{place.full} cannot be written: it is a link to {real}, which is not in {place.root}")
     return real
 
 
-def write(root: str, below: str, text: str) -> None:
-    """Whole or not at all, with the mode of what was there. Raises DiskError."""
-    real = inside(root, below)
+def write(place: Place, text: str) -> None:
+    """Whole or not at all, with the mode of what was there. Raises FileError."""
+    real = inside(place)
     try:
-        mode = stat.S_IMODE(os.stat(real).st_mode) & 0o777 if os.path.exists(real) else 0o644
+        mode = os.stat(real).st_mode & 0o777 if os.path.exists(real) else 0o644
         writing.replace(real, text.encode(), mode=mode)
     except OSError as error:
-        raise DiskError(f"{os.path.join(root, below)} cannot be written: {error}") from error
+        raise FileError(f"{place.full} cannot be written: {error}") from error

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
@@ -17,17 +18,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import KINDS, is_object, name_of, ref_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import disk, kustomize, rewrite, unread
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.disk import FileError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _ENCRYPTED = "is encrypted by SOPS, which signs the whole file: change it with sops"
-
-
-class FileError(Exception):
-    """Why not all could be written; ``changed`` are the files that were."""
-
-    def __init__(self, text: str, changed: Sequence[str] = ()) -> None:
-        super().__init__(text)
-        self.changed = list(changed)
 
 
 @dataclass
@@ -93,20 +87,16 @@ def _files(request: FilesRequest) -> Tuple[List[_File], List[Dict[str, str]]]:
     files: List[_File] = []
     notes: List[Dict[str, str]] = []
     given = set(map(os.path.realpath, request.paths))
-    try:
-        places = disk.found(request.paths)
-    except disk.DiskError as error:
-        raise FileError(str(error)) from error
-    for place in places:
+    for place in disk.found(request.paths):
         try:
             file = _File(place, disk.read(place.full))
             file.documents = yaml_values.read(file.text)
             if not request.directory:
-                disk.inside(place.root, place.path)
-        except (disk.DiskError, yaml_values.TextError) as error:
+                disk.inside(place)
+        except (FileError, yaml_values.TextError) as error:
             # In a directory there are other files as well, such as values of Helm charts.
-            if isinstance(error, disk.DiskError) and place.full in given:
-                raise FileError(str(error)) from error
+            if isinstance(error, FileError) and place.full in given:
+                raise
             notes.append({"file": place.below, "object": "", "level": rewrite.CANNOT, "text": str(error)})
             continue
         file.first = files[-1].first + len(files[-1].documents) if files else 0
@@ -147,7 +137,7 @@ def _of_patches(
 
     found = {
         number: patches.target(file.path, document)
-        or patches.namespace(file.path, lambda name, document=document: as_here(document, name))  # type: ignore[misc]
+        or patches.namespace(file.path, functools.partial(as_here, document))
         for file in files
         for number, document in enumerate(file.documents, file.first)
         if document is not None and not yaml_values.same(document, wanted[number])
@@ -193,30 +183,26 @@ def _summary(changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
 
 def _written(changed: Sequence[Tuple[_File, str]], request: FilesRequest, check: bool) -> Dict[str, Any]:
     """Write what differs. Into a directory only what differs from the source, and what it holds already."""
-    todo: List[Tuple[_File, str, str, str, str]] = []
+    todo: List[Tuple[disk.Place, str, str]] = []
     for file, text in changed:
-        root, below = (request.directory, file.below) if request.directory else (file.place.root, file.place.path)
-        path = os.path.join(root, below)
-        there = os.path.lexists(path)
+        place = disk.Place(request.directory, file.below, file.below) if request.directory else file.place
+        there = os.path.lexists(place.full)
         if not there and text == file.text:
             continue
-        try:
-            disk.inside(root, below)
-            now = disk.read(path) if there else file.text
-        except disk.DiskError as error:
-            raise FileError(str(error)) from error
+        disk.inside(place)
+        now = disk.read(place.full) if there else file.text
         if not there or now != text:
-            todo.append((file, root, below, now, text))
+            todo.append((place, now, text))
     written: List[str] = []
-    for file, root, below, _now, text in todo:
+    for place, _now, text in todo:
         try:
             if not check:
-                disk.write(root, below, text)
-        except disk.DiskError as error:
+                disk.write(place, text)
+        except FileError as error:
             raise FileError(str(error), written) from error
-        written.append(file.below)
+        written.append(place.below)
     diffs = [
-        {"before_header": file.below, "after_header": os.path.join(root, below), "before": now, "after": text}
-        for file, root, below, now, text in todo
+        {"before_header": place.below, "after_header": place.full, "before": now, "after": text}
+        for place, now, text in todo
     ]
     return {"changed": bool(written), "files": written, "diff": diffs}

@@ -10,6 +10,7 @@ Nothing is built here. A patch that touches what a rewrite changes stays as it i
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -31,8 +32,9 @@ _RESOURCES = ("resources", "limits", "requests")
 _LIMITS = re.compile(r"/resources(?:/(?:limits|requests))?\"")
 # A patch that is not read.
 _UNKNOWN = "?"
-_UNREAD = (disk.DiskError, yaml_values.TextError)
 _BUILD = "rewrite the output of kustomize build, or change patch and base by hand"
+# Reads a kustomization, by its real path.
+_Read = Callable[[str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -97,30 +99,32 @@ class Patched:
 def patched(paths: Sequence[str], site: Names) -> Patched:
     """What the kustomizations among these files and beside them patch, as far as a rewrite changes it."""
     found = Patched()
+    # Many overlays have the same base.
+    read = functools.lru_cache(maxsize=None)(_kustomization)
     for directory in dict.fromkeys(os.path.dirname(os.path.abspath(path)) for path in paths):
         for path in _in(directory):
-            _of_kustomization(path, found, site)
+            _of_kustomization(path, found, site, read)
     return found
 
 
-def _read(path: str) -> List[Any]:
-    """The documents of a file, none where it is not there. Raises DiskError or TextError."""
-    return yaml_values.read(disk.read(path)) if os.path.lexists(path) else []
+def _content(path: str) -> List[Any]:
+    """The documents of a file, none where it is not there. One that cannot be read may be about anything."""
+    try:
+        return yaml_values.read(disk.read(path)) if os.path.lexists(path) else []
+    except (disk.FileError, yaml_values.TextError):
+        return [_UNKNOWN]
 
 
 def _kustomization(path: str) -> Mapping[str, Any]:
-    try:
-        documents = _read(path)
-    except _UNREAD:
-        return {}
+    documents = _content(path)
     return documents[0] if documents and isinstance(documents[0], dict) else {}
 
 
-def _of_kustomization(path: str, found: Patched, site: Names) -> None:
+def _of_kustomization(path: str, found: Patched, site: Names, read: _Read) -> None:
     # As people know it.
     shown = os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))
     targets: List[Target] = []
-    for patch, content, target in _patches(path, set()):
+    for patch, content, target in _patches(path, set(), read):
         if not _touches(content, site):
             continue
         if patch:
@@ -128,12 +132,11 @@ def _of_kustomization(path: str, found: Patched, site: Names) -> None:
         else:
             found.inline.add(os.path.realpath(path))
         targets += [target] if target else [_named(each) for each in content if is_object(each)] or [Target()]
-    if targets:
-        for source in _sources(path, set()):
-            found.targets.setdefault(os.path.realpath(source), []).extend((target, shown) for target in targets)
-    namespace = text(_kustomization(path).get("namespace"))
-    for source in _sources(path, set()) if namespace else ():
-        found.namespaces.setdefault(os.path.realpath(source), []).append((namespace, shown))
+    namespace = text(read(os.path.realpath(path)).get("namespace"))
+    for source in map(os.path.realpath, _sources(path, set(), read) if targets or namespace else ()):
+        found.targets.setdefault(source, []).extend((target, shown) for target in targets)
+        if namespace:
+            found.namespaces.setdefault(source, []).append((namespace, shown))
 
 
 def _named(patch: Any) -> Target:
@@ -141,14 +144,15 @@ def _named(patch: Any) -> Target:
     return Target(re.escape(kind), re.escape(name))
 
 
-def _patches(path: str, seen: Set[str]) -> Iterator[Tuple[str, List[Any], Any]]:
+def _patches(path: str, seen: Set[str], read: _Read) -> Iterator[Tuple[str, List[Any], Any]]:
     """The file of each patch (empty where it is written in the kustomization), its documents, and its target if it has
     one. Those of components are patches of whoever has these.
     """
-    if os.path.realpath(path) in seen:
+    real = os.path.realpath(path)
+    if real in seen:
         return
-    seen.add(os.path.realpath(path))
-    here, body = os.path.dirname(path), _kustomization(path)
+    seen.add(real)
+    here, body = os.path.dirname(path), read(real)
     for entry in [*entries(body.get("patches")), *entries(body.get("patchesJson6902"))]:
         aim = entry.get("target")
         target = Target(text(at(aim, "kind")), text(at(aim, "name"))) if isinstance(aim, dict) else None
@@ -160,13 +164,16 @@ def _patches(path: str, seen: Set[str]) -> Iterator[Tuple[str, List[Any], Any]]:
         yield from _replacement(here, entry)
     for component in texts(body.get("components")):
         for other in _in(os.path.join(here, component)):
-            yield from _patches(other, seen)
+            yield from _patches(other, seen, read)
 
 
 def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Tuple[str, List[Any], Any]]:
     """What a replacement sets, as JSON Patches; its own text is in the kustomization or in a file."""
-    path = os.path.join(here, text(entry.get("path"))) if entry.get("path") else ""
-    written = _read(path) if path else [entry]
+    name = text(entry.get("path"))
+    path = os.path.join(here, name) if name else ""
+    written = _content(path) if path else [entry]
+    if _UNKNOWN in written:
+        yield path, written, None
     every = [each for document in written for each in (document if isinstance(document, list) else [document])]
     for target in (target for each in every for target in entries(table(each).get("targets"))):
         aim = target.get("select")
@@ -180,11 +187,7 @@ def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Tuple[str, Lis
 def _patch(here: str, path: str, inline: str, target: Any) -> Iterator[Tuple[str, List[Any], Any]]:
     if path:
         full = os.path.join(here, path)
-        try:
-            yield full, _read(full), target
-        except _UNREAD:
-            # It may be about anything.
-            yield full, [_UNKNOWN], target
+        yield full, _content(full), target
     elif inline:
         try:
             yield "", yaml_values.read(inline), target
@@ -219,15 +222,16 @@ def _in(directory: str) -> Iterator[str]:
     yield from (path for path in (os.path.join(directory, name) for name in _NAMES) if os.path.isfile(path))
 
 
-def _sources(path: str, seen: Set[str]) -> Iterator[str]:
+def _sources(path: str, seen: Set[str], read: _Read) -> Iterator[str]:
     """The files that a kustomization is built of, without its patches."""
-    if os.path.realpath(path) in seen:
+    real = os.path.realpath(path)
+    if real in seen:
         return
-    seen.add(os.path.realpath(path))
-    here, body = os.path.dirname(path), _kustomization(path)
+    seen.add(real)
+    here, body = os.path.dirname(path), read(real)
     for source in [name for key in ("resources", "bases", "components") for name in texts(body.get(key))]:
         full = os.path.join(here, source)
         if os.path.isfile(full):
             yield full
         for other in _in(full):
-            yield from _sources(other, seen)
+            yield from _sources(other, seen, read)

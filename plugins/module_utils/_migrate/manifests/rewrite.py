@@ -77,15 +77,21 @@ def reverted(documents: Sequence[Any], fixed: Collection[int] = ()) -> RewriteRe
     for slot in slots(result.documents):
         if slot.document in fixed:
             continue
-        item = slot.holder[slot.place]
-        try:
-            slot.holder[slot.place] = restored(item)
-        except revert.ForgedError as error:
-            result.notes.append(Note(slot.document, slot.ref(""), CANNOT, str(error)))
-        except (revert.PatchError, ValueError) as error:
-            why = f"cannot go back, because it was changed since: {error}"
+        slot.holder[slot.place], why = _before(slot, "cannot go back, because it was changed since")
+        if why:
             result.notes.append(Note(slot.document, slot.ref(""), CANNOT, why))
     return result
+
+
+def _before(slot: Slot, otherwise: str) -> Tuple[Any, str]:
+    """An object as it was before any rewrite; as it is, with the reason, where it cannot go back."""
+    item = slot.holder[slot.place]
+    try:
+        return restored(item), ""
+    except revert.ForgedError as error:
+        return item, str(error)
+    except (revert.PatchError, ValueError) as error:
+        return item, f"{otherwise}: {error}"
 
 
 @dataclass
@@ -121,17 +127,10 @@ class _Rewriter:
         ref = slot.ref(self.options.namespace)
         if not isinstance(at(item, "metadata"), dict):
             return
-        was = item
-        try:
-            was = item if fixed else restored(item)
-        except revert.ForgedError as error:
-            fixed = True
-            self.notes.append(Note(slot.document, ref, CANNOT, str(error)))
-        except (revert.PatchError, ValueError) as error:
-            fixed = True
-            why = f"was rewritten and then changed by somebody else: {error}"
+        was, why = (item, "") if fixed else _before(slot, "was rewritten and then changed by somebody else")
+        if why:
             self.notes.append(Note(slot.document, ref, CANNOT, why))
-        yield _Object(slot, ref, was, copy.deepcopy(was), fixed)
+        yield _Object(slot, ref, was, copy.deepcopy(was), fixed or bool(why))
 
     def take(self, unit: _Object) -> None:
         """Its templates, all or none of them."""

@@ -36,8 +36,8 @@ def foreign(now: Any, was: Any, path: str = "", key: str = "") -> Iterator[str]:
         if not allowed(now, was):
             yield path
     elif key == "annotations" and _maps(now, was):
-        for name in {*table(now), *table(was)}:
-            if name in table(was) and not same(table(now).get(name), table(was)[name]) and not _taken(str(name)):
+        for name, value in table(was).items():
+            if not same(table(now).get(name), value) and not _taken(str(name)):
                 yield f"{path}/{name}"
     elif _maps(now, was):
         for name in dict.fromkeys([*table(now), *table(was)]):

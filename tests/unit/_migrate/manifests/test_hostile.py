@@ -99,11 +99,18 @@ def test_aliases_that_people_write_are_no_obstacle() -> None:
     assert values[0]["match"] == {"app": "a", "tier": "b"}
 
 
-def test_what_is_no_regular_file_is_not_read(rewrite: Run, own: Path) -> None:
+def test_equal_documents_are_no_aliases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes of one may have the places in memory that those of another had."""
+    monkeypatch.setattr(yaml_values, "_REPEATED", 0)
+    assert yaml_values.read("---\n[a, b, c]\n" * 200) == [["a", "b", "c"]] * 200
+
+
+@pytest.mark.parametrize("part", ["patches", "replacements"])
+def test_what_is_no_regular_file_is_not_read(part: str, rewrite: Run, own: Path) -> None:
     os.mkfifo(own / "pipe.yaml")
     os.mkfifo(own / "patch.fifo")
     (own / "zero.yaml").symlink_to("/dev/zero")
-    (own / "kustomization.yaml").write_text("resources: [decode.yaml]\npatches: [{path: patch.fifo}]\n")
+    (own / "kustomization.yaml").write_text(f"resources: [decode.yaml]\n{part}: [{{path: patch.fifo}}]\n")
     told = {note["file"]: note["text"] for note in rewrite()["notes"]}
     assert told["pipe.yaml"] == f"{own}/pipe.yaml cannot be read: it is not a regular file"
     assert told["zero.yaml"] == f"{own}/zero.yaml cannot be read: it is not a regular file"
@@ -113,9 +120,19 @@ def test_what_is_no_regular_file_is_not_read(rewrite: Run, own: Path) -> None:
 
 def test_a_directory_is_not_read_or_left_open(own: Path) -> None:
     before = os.listdir("/proc/self/fd")
-    with pytest.raises(disk.DiskError, match=rf"^{own} cannot be read: .*Is a directory: '{own}'$"):
+    with pytest.raises(disk.FileError, match=rf"^{own} cannot be read: .*Is a directory: '{own}'$"):
         disk.read(str(own))
     assert os.listdir("/proc/self/fd") == before
+
+
+@pytest.mark.parametrize("text", ["targets: {{ .Values.targets }}\n", "targets: [\n", _ALIASES])
+def test_replacements_that_cannot_be_read_may_replace_anything(text: str, rewrite: Run, own: Path) -> None:
+    (own / "r.yaml").write_text(text)
+    (own / "kustomization.yaml").write_text("resources: [decode.yaml]\nreplacements: [{path: r.yaml}]\n")
+    result = rewrite()
+    assert result["files"] == []
+    told = {note["file"]: note["text"] for note in result["notes"]}
+    assert "own/kustomization.yaml patches what would change here" in told["decode.yaml"]
 
 
 def test_a_file_that_is_too_large_is_not_read(rewrite: Run, own: Path) -> None:
@@ -168,14 +185,14 @@ def test_a_link_of_another_user_that_comes_while_we_write_is_not_followed(
     home = tmp_path / "home"
     home.mkdir()
 
-    def late(root: str, below: str) -> str:
+    def late(place: disk.Place) -> str:
         (own / "sub").symlink_to(home)
         os.lchown(own / "sub", NOBODY, NOBODY)
-        return os.path.join(root, below)
+        return place.full
 
     monkeypatch.setattr(disk, "inside", late)
-    with pytest.raises(disk.DiskError, match="cannot be written"):
-        disk.write(str(own), "sub/decode.yaml", _POD)
+    with pytest.raises(disk.FileError, match="cannot be written"):
+        disk.write(disk.Place(str(own), "sub/decode.yaml", "sub/decode.yaml"), _POD)
     assert list(home.iterdir()) == []
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import revert, rewrite, undone
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import WISH, moved
 
 _CASE = Path(__file__).resolve().parents[2] / "fixtures" / "migrate" / "way-back.yml"
@@ -72,6 +72,12 @@ def test_a_forged_way_back_is_refused_by_name(ops: list[dict[str, Any]], path: s
     documents, notes = moved(item, options=WISH)
     assert documents == [item]
     assert notes == [("innocent", "cannot", why)]
+
+
+def test_forged_annotations_are_told_in_their_order() -> None:
+    """Not in one that differs from run to run."""
+    was = {"annotations": {f"example.org/{name}": "x" for name in "qwertyuiop"}}
+    assert list(undone.foreign({"annotations": {}}, was)) == [f"/annotations/{name}" for name in was["annotations"]]
 
 
 def test_what_a_rewrite_takes_away_comes_back() -> None:

@@ -13,7 +13,8 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import disk, files, kustomize
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import NAMESPACE
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import ONE
@@ -106,3 +107,23 @@ def test_the_work_grows_with_the_manifests(tmp_path: Path, write: Callable[[Path
         assert write is not anchors or len(result["notes"]) == number
     few, many = found[_FEW], found[_FEW * _TIMES]
     assert {name: (few[name], number) for name, number in many.items() if number > 1.5 * _TIMES * (few[name] + 1)} == {}
+
+
+def test_a_kustomization_is_read_once_whoever_is_built_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    overlay = "resources: [../base]\nnamespace: llm\npatches: [{patch: 'spec: {hostNetwork: true}'}]\n"
+    for name, text in {"base": "resources: [all.yml]\n", "a": overlay, "b": overlay, "c": overlay}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kustomization.yaml").write_text(text)
+    documents(tmp_path / "base", 1)
+    reads: Counter[str] = Counter()
+    read = disk.read
+
+    def counted(path: str) -> str:
+        reads[str(Path(path).resolve().relative_to(tmp_path))] += 1
+        return read(path)
+
+    monkeypatch.setattr(disk, "read", counted)
+    found = kustomize.patched([str(path) for path in tmp_path.rglob("*.y*ml")], WELL_KNOWN)
+    assert reads == {f"{name}/kustomization.yaml": 1 for name in ("base", "a", "b", "c")}
+    assert [len(having) for having in found.targets.values()] == [3]
+    assert [len(having) for having in found.namespaces.values()] == [3]

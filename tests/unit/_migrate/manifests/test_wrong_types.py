@@ -97,6 +97,9 @@ patches:
   - {patch: "hostNetwork: true", target: {kind: Pod}}
 patchesJson6902: [{target: {kind: Pod, name: x}, path: patch.yaml}]
 patchesStrategicMerge: [patch.yaml, "spec:\\n  hostNetwork: true\\n"]
+replacements:
+  - {path: replacement.yaml}
+  - {source: {kind: Pod, name: x}, targets: [{select: {kind: Pod, name: s8000}, fieldPaths: [spec.hostNetwork]}]}
 """)
 _FLUX = yaml.safe_load("""
 apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -155,6 +158,9 @@ _IN_FILES = [(name, place) for name, sample in _FILES.items() for place in _plac
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(some.sampled_from(_IN_FILES), _WRONG)
+@example(("kustomization.yaml", (0, "replacements", 0, "path")), {"a": ["b"]})
+@example(("kustomization.yaml", (0, "replacements", 0, "path")), ".")
+@example(("kustomization.yaml", (0, "replacements", 1, "targets", 0)), {"fieldPaths": [None, ["a"]]})
 def test_any_value_of_another_type_in_a_file(tmp_path: Path, where: tuple[str, tuple[Any, ...]], value: Any) -> None:
     changed, place = where
     for name, sample in _FILES.items():
@@ -163,6 +169,7 @@ def test_any_value_of_another_type_in_a_file(tmp_path: Path, where: tuple[str, t
     (tmp_path / "component").mkdir(exist_ok=True)
     (tmp_path / "component" / "kustomization.yaml").write_text("patches: [{path: none.yaml}]\n")
     (tmp_path / "patch.yaml").write_text("spec: {hostNetwork: true}\n")
+    (tmp_path / "replacement.yaml").write_text("[{source: {kind: Pod, name: x}, targets: [{fieldPaths: [spec.a]}]}]\n")
     result = files.rewrite_files(files.FilesRequest([str(tmp_path)], _HOST), check=True)
     assert all(note["text"] for note in result["notes"])
 

@@ -26,7 +26,8 @@ def need_root() -> None:
 
 @contextlib.contextmanager
 def within_reach() -> Iterator[Path]:
-    """A directory that everybody can read; that of pytest is its user's only."""
+    """A directory that everybody can read; that of pytest is its user's only. Needs root."""
+    need_root()
     path = Path(tempfile.mkdtemp(prefix="zerocopy-rdma-test-"))
     path.chmod(0o755)
     try:

@@ -20,7 +20,6 @@ from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.test_killed import CASES
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
     as_nobody,
-    need_root,
     within_reach,
 )
 
@@ -98,7 +97,6 @@ def test_the_library_alone_does_not_depend_on_it_either(
 
 
 def test_a_local_user_cannot_replace_what_root_runs(run_part: Run) -> None:
-    need_root()
     with within_reach() as root:
         _node(root)
         os.umask(0o000)

@@ -29,7 +29,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.protobuf imp
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
     NOBODY,
     as_nobody,
-    need_root,
     within_reach,
 )
 
@@ -416,7 +415,6 @@ def test_annotations_of_any_depth_say_nothing(machine: Machine) -> None:
 def test_the_owner_of_the_directory_of_metrics_gets_no_further(
     root_of: Callable[[str], Path], name: str, kind: str
 ) -> None:
-    need_root()
     with within_reach() as top:
         secret, theirs = top / "secret", top / "exporter"
         secret.write_text("root's\n")

@@ -15,7 +15,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writi
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
     NOBODY,
     as_nobody,
-    need_root,
     within_reach,
 )
 
@@ -25,7 +24,6 @@ SECRET = "root's secret\n"
 @pytest.fixture
 def theirs() -> Iterator[Path]:
     """The directory of node_exporter, which belongs to another user, beside a file of root's."""
-    need_root()
     with within_reach() as top:
         (top / "secret").write_text(SECRET)
         (top / "secret").chmod(0o600)

@@ -21,7 +21,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
     NOBODY,
-    need_root,
     nobody_keeps,
     within_reach,
 )
@@ -556,7 +555,6 @@ def test_a_run_that_does_not_end_is_named_after_a_while(node: Path, monkeypatch:
 
 
 def test_a_local_user_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    need_root()
     monkeypatch.setattr(storage, "_PATIENCE", 0.3)
     with within_reach() as node:
         (node / "etc").mkdir()
@@ -582,7 +580,6 @@ def test_a_local_user_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_lock_that_somebody_else_made_is_replaced() -> None:
-    need_root()
     with within_reach() as node:
         (node / "etc").mkdir()
         run(node, [File("/etc/new", "1\n")])

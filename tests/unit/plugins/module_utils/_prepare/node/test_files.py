@@ -16,9 +16,9 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import NOBODY
 
 ACL, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
-NOBODY = 65534
 
 
 def acl(group: int, mask: int) -> bytes:
