@@ -104,7 +104,7 @@ def test_who_uses_a_network_of_an_operator_has_to_be_known(server: Server, clien
     server.paths[f"/apis/{kind.group}/v1/namespaces/kube-system/sriovnetworks"] = (200, {}, {"items": [network]})
 
     def allowed(right: Dict[str, Any]) -> bool:
-        return right["verb"] != "*" and right["resource"] != "pods"
+        return bool(right["verb"] != "*" and right["resource"] != "pods")
 
     assert told(server, client, allowed, kinds=kinds, pods=True) == ["this user has no right to list pods"]
 
