@@ -106,7 +106,7 @@ def _earlier(kind: GroupKind, item: Object, revisions: Collection[str]) -> bool:
 
 def kinds_of_users(member: SetMember) -> Sequence[GroupKind]:
     """The kinds of what may need a member, which have to be listed to know. Not for claims and templates: who may not
-    list what names these keeps them.
+    list what names these keeps them, and ``_holders`` has their kinds.
     """
     kind = member.key.group_kind
     if kind == _DEVICE_CLASS:
