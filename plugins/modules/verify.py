@@ -104,7 +104,7 @@ options:
     elements: dict
     default: []
   probed:
-    description: Results of M(zerocopy.rdma.pod_probe) in a loop over RV(waves).
+    description: Results of M(zerocopy.rdma.pod_probe) for each of RV(waves), with the wave as C(item).
     type: list
     elements: dict
     default: []
