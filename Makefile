@@ -27,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # standard input a byte at a time. A node's environment has no such variable.
 unexport PYTHONUNBUFFERED
 
-.PHONY: help demo test report format control-plane operators network lab cluster plugins images lab-down same \
+.PHONY: help demo test report format programs control-plane operators network lab cluster plugins images lab-down same \
   bench-facts bench-prepare bench-cluster bench-inject mutants coverage tarball installed clean
 
 help: ## list these targets
@@ -59,10 +59,13 @@ NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.p
   tests/cluster/test_definitions.py::test_every_example_of_every_strategy \
   tests/cluster/test_slice_info.py::test_real_slices_are_returned_and_read \
   tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims
-control-plane: $(VENV)/dev $(COLLECTION) ## test claims and sets of objects on a real API server and scheduler (needs Go)
+# CI builds them beside other checks.
+programs: $(VENV)/dev
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
-	@$(STEP) 'cluster tests' pytest -q $(WORKERS) tests/cluster
 	@$(STEP) 'control plane $(NEWEST_KUBERNETES)' python3 tests/lab/control_plane build --version $(NEWEST_KUBERNETES)
+
+control-plane: programs $(COLLECTION) ## test claims and sets of objects on a real API server and scheduler (needs Go)
+	@$(STEP) 'cluster tests' pytest -q $(WORKERS) tests/cluster
 	@ZEROCOPY_KUBERNETES=$(NEWEST_KUBERNETES) $(STEP) 'cluster tests $(NEWEST_KUBERNETES)' \
 	  pytest -q $(WORKERS) $(NEWEST_TESTS) -k 'not older'
 
