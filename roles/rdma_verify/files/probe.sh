@@ -117,9 +117,11 @@ measure() {
         near "$device" timeout 60 ib_write_bw "$@" 2>&1
         return
     fi
-    tries=60 failed=1
+    tries=60
     while :; do
-        output=$(near "$device" timeout 60 ib_write_bw "$@" "$peer" 2>&1) && failed='' && break
+        output=$(near "$device" timeout 60 ib_write_bw "$@" "$peer" 2>&1)
+        status=$?
+        [ "$status" -ne 0 ] || break
         tries=$((tries - 1))
         [ -z "$server" ] || kill -0 "$server" 2>/dev/null || break
         # Until the other one listens, its port refuses.
@@ -127,7 +129,9 @@ measure() {
         break
     done
     printf '%s\n' "$output"
-    [ -z "$failed" ]
+    # It may have measured some sizes before it failed.
+    [ "$status" -eq 0 ] || echo "exit status $status"
+    return "$status"
 }
 
 between() {

@@ -164,11 +164,19 @@ def test_all_sizes_are_told_and_the_largest_is_judged() -> None:
     assert measured.value == 23
     for told in ("(2 B: 1, 4 B: 2,", "64 KiB: 16,", "8 MiB: 23 Gb/s)"):
         assert told in measured.text
-    # It ended before the large messages, which a pod with little locked memory cannot send.
-    found.loopback["mlx5_0", 1] = f"{_sizes(16)}\nCouldn't allocate MR\n"
+
+
+@pytest.mark.parametrize("last", [1, 16])
+def test_a_client_that_fails_after_some_sizes_has_failed(tmp_path: Path, last: int) -> None:
+    """As one whose pod may lock too little memory for large messages."""
+    (tmp_path / "sizes").write_text(f"{_sizes(last)}\nCouldn't allocate MR\n")
+    program = '#!/bin/sh\ncase $* in *127.0.0.1) cat "$TREE/sizes"; exit 1 ;; *) : ;; esac\n'
+    found = run_script(tmp_path, program, ZEROCOPY_LOOPBACK="1", ZEROCOPY_ALL_SIZES="1")
+    pod = pod_plan.PlannedPod("a", "default", "n1", group="g", entry="e", alias="e")
     (check,) = bandwidth.PodMeter(pod, found, {}, 0.9).loopback()
     assert isinstance(check, verify.Check)
     assert (check.verdict, check.mend) == ("fail", "runtime")
+    assert check.text.endswith("its last message was: Couldn't allocate MR")
 
 
 def test_the_script_shows_what_nvidia_smi_sees(tmp_path: Path) -> None:

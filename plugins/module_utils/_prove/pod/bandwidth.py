@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import List, Mapping, Optional, Tuple, Union
 
@@ -21,9 +22,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report im
 BETWEEN, LOOPBACK = "write_bw in pods", "write_bw in a pod"
 # What probe.sh says where it could not.
 _NOT_PINNED = "not pinned"
+# What it says after a client that failed.
+_FAILED = re.compile(r"exit status \d+\Z")
 _TOO_LITTLE = "Couldn't allocate MR"
-# The last of all sizes (perftest's -a).
-_LARGEST = 1 << 23
 _NO_PERFTEST = "the image has no ib_write_bw"
 
 Measured = List[Union[Check, Measurement]]
@@ -80,9 +81,11 @@ class PodMeter:
         # Server and client of a loopback both say it.
         sizes = {row.size: row for row in perftest_parse.of_text(output)}
         rows = [sizes[size] for size in sorted(sizes)]
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
+        messages = [line for line in lines if not _FAILED.match(line)]
         # One that ended early has the values of small messages alone.
-        if not rows or (len(rows) > 1 and rows[-1].size < _LARGEST):
-            said = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "nothing")
+        if not rows or len(messages) < len(lines):
+            said = messages[-1] if messages else "nothing"
             with_whom = "itself" if test == LOOPBACK else target.host
             text = f"ib_write_bw with {with_whom} failed, its last message was: {said}"
             locked = _TOO_LITTLE in output
