@@ -117,6 +117,10 @@ api_version:
   returned: with O(resource_api=true)
   type: str
   sample: resource.k8s.io/v1
+administrator:
+  description: Whether the user may do everything in the cluster (C(*) on C(*.*)).
+  returned: with O(api_only=false)
+  type: bool
 networks:
   description:
     - Networks of C(pods) (C(spec.podCIDRs) of the nodes) and of C(services) (ServiceCIDRs, Kubernetes 1.33 and newer).

@@ -75,7 +75,8 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         plan = cluster_plan.removal(run_of.hosts, state, run_of.known, options["strategies"])
     written = steps.written(plan.steps)
     wanted = [step for step in written if step["part"] in options["rights"]]
-    if answer and wanted and not plan.problems:
+    # An administrator has all rights.
+    if answer and wanted and not plan.problems and not answer["administrator"]:
         told = plan.warnings if run_of.check else plan.problems
         # Claims are planned again when the drivers have published.
         again = {"published": {"wait": True}} if "published" in answer and steps.CLAIMS in options["rights"] else {}

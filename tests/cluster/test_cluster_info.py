@@ -26,7 +26,7 @@ def test_networks_and_nodes(cluster_set: ClusterSet, run_module: Callable[..., A
     assert found["networks"] == {"pods": ["10.244.0.0/23"], "services": ["10.96.0.0/16"]}
     assert found["api_version"] == "resource.k8s.io/v1"
     assert found["nodes"]["ranges-1"]["zerocopy.rdma/group"] == "group-1"
-    assert found["changed"] is False
+    assert (found["changed"], found["administrator"]) == (False, True)
 
 
 def test_a_cluster_without_nodes(start_control_plane: Callable[[str], Any], run_module: Callable[..., Any]) -> None:

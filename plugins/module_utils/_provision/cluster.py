@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import review
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -172,6 +173,15 @@ def reach(client: Client, dra: bool) -> Tuple[Api, Dict[str, Any]]:
     return api, found
 
 
+def _administrator(client: Client) -> bool:
+    try:
+        return review.is_administrator(client)
+    except ApiError as error:
+        if error.status in (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND):
+            return False
+        raise
+
+
 def info(
     client: Client,
     dra: bool,
@@ -193,6 +203,7 @@ def info(
         _refuse_kubelets(nodes)
     return {
         **found,
+        "administrator": _administrator(client),
         "networks": _networks_of(client, api, nodes),
         "held": held(client, api),
         "daemon_sets": _daemon_sets(client, sets),

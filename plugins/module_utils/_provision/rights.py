@@ -14,7 +14,7 @@ Kubernetes, "Authorization" and "Privilege escalation prevention and bootstrappi
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -29,10 +29,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     RestartStep,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import restart
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import review
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.review import Right
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import REFERENCES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION, intake
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
@@ -40,30 +42,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, kinds_of_users
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import wait
 
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _RBAC, _DRA = "rbac.authorization.k8s.io", "resource.k8s.io"
 _WHEREABOUTS = "whereabouts.cni.cncf.io"
-
-
-@dataclass(frozen=True)
-class Right:
-    """As in a SelfSubjectAccessReview: without a name it is for all objects, without a namespace for all of them."""
-
-    verb: str
-    group: str
-    resource: str
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-
-    @property
-    def place(self) -> str:
-        resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
-        kind = f"{resource}.{self.group}" if self.group else resource
-        return kind + f" {self.name}" * bool(self.name) + f" in namespace {self.namespace}" * bool(self.namespace)
-
-
-_EVERYTHING = Right("*", "*", "*")
 
 
 def missing(client: Client, steps: Sequence[AnyStep], look: Optional[Mapping[str, Any]] = None) -> List[str]:
@@ -71,7 +51,7 @@ def missing(client: Client, steps: Sequence[AnyStep], look: Optional[Mapping[str
     have, in words. Raises ClusterError.
     """
     try:
-        if not _denied(client, [_EVERYTHING]):
+        if review.is_administrator(client):
             return []
         found = _missing(client, steps, look or {})
     except ApiError as error:
@@ -265,12 +245,5 @@ def _denied(client: Client, rights: Sequence[Right]) -> List[Right]:
 
 def _refused(client: Client, rights: Iterable[Right]) -> Set[Right]:
     asked = list(dict.fromkeys(rights))
-    answers = client.all(lambda each: _allowed(client, each), asked)
+    answers = client.all(lambda each: review.is_allowed(client, each), asked)
     return {right for right, allowed in zip(asked, answers) if not allowed}
-
-
-def _allowed(client: Client, right: Right) -> bool:
-    kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
-    given = {name: value for name, value in asdict(right).items() if value}
-    answer: Mapping[str, Any] = client.create(_REVIEWS, {**kind, "spec": {"resourceAttributes": given}}, {}).body
-    return bool((answer.get("status") or {}).get("allowed"))

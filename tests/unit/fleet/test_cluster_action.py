@@ -237,6 +237,7 @@ def acted(action: Any, modules: Modules, variables: dict[str, Any], **arguments:
 
 ANSWER: dict[str, Any] = {
     "kubernetes": "v1.36.3",
+    "administrator": False,
     "networks": {"pods": [], "services": []},
     "held": {},
     "daemon_sets": [],
@@ -283,6 +284,10 @@ def test_rights_are_asked_for_what_is_planned(facts_of: Facts) -> None:
         found = acted(plan_action, modules, task_vars(check, n1=own), **options)
         return found, [step for each in modules.called for step in each.get("steps", [])]
 
+    # An administrator has all rights.
+    modules = Modules({**ANSWER, "administrator": True})
+    assert acted(plan_action, modules, task_vars(n1=own), rights=["driver"])["problems"] == []
+    assert [each["name"] for each in modules.called] == ["zerocopy.rdma.cluster_info"]
     # Nobody is going to change anything, or only claims, of which there are none.
     for parts in ([], ["claims"]):
         found, wanted = asked(rights=parts)

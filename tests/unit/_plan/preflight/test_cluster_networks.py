@@ -47,6 +47,9 @@ class Answers(Client):
     def find(self, path: str) -> Optional[Dict[str, Any]]:
         return self._answers.get(path)
 
+    def create(self, path: str, body: Any, query: Query) -> Any:
+        raise ApiError(403, {"message": "forbidden"})
+
     def get(self, path: str, query: Optional[Query] = None, accept: str = "") -> Dict[str, Any]:
         path += f"?{urlencode(query)}" if query else ""
         if path not in self._answers:
@@ -255,3 +258,5 @@ def test_what_the_cluster_has_of_ours() -> None:
     assert found["parents"] == [{"name": "zerocopy-rdma-claims", "namespace": "rdma"}]
     assert found["extended_resources"] == {"n1": ["rdma/hca", "rdma/gone"], "n2": []}
     assert found["counted"] == ["n2"]
+    # Nor ask for rights.
+    assert found["administrator"] is False
