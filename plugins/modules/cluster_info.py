@@ -154,12 +154,12 @@ daemon_sets:
   sample:
     - kind: DaemonSet
       metadata: {name: dranet-h100, namespace: kube-system, set: applyset-0a1b2c-v1}
-      spec: {template: {spec: {nodeSelector: {zerocopy.rdma/group: h100}}}}
+      spec: {template: {spec: {nodeSelector: {zerocopy.rdma.node-restriction.kubernetes.io/group: h100}}}}
 nodes:
   description: Labels of each node, by the node's name.
   returned: with O(api_only=false)
   type: dict
-  sample: {h100-01: {zerocopy.rdma/group: h100}}
+  sample: {h100-01: {zerocopy.rdma.node-restriction.kubernetes.io/group: h100}}
 parents:
   description: Those of O(sets) that exist, with C(name) and C(namespace).
   returned: with O(api_only=false)

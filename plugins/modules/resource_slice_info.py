@@ -201,7 +201,7 @@ nodes:
       drivers: [dra.net]
       exists: true
       extra: []
-      labels: {zerocopy.rdma/group: h100}
+      labels: {zerocopy.rdma.node-restriction.kubernetes.io/group: h100}
       missing:
         - code: excluded
           driver: dra.net

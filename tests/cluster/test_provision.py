@@ -81,7 +81,10 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
     changed = [task for task, result in done.items() if result.get("changed")]
     assert changed == ["Label the nodes (dra)", "Apply the objects (dra)", "Apply the claims (dra)"]
     labels = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
-    groups = {item["metadata"]["name"]: item["metadata"]["labels"].get("zerocopy.rdma/group") for item in labels}
+    groups = {
+        item["metadata"]["name"]: item["metadata"]["labels"].get("zerocopy.rdma.node-restriction.kubernetes.io/group")
+        for item in labels
+    }
     assert {name: groups[name] for name in HOSTS} == {name: name.partition("-")[0] for name in HOSTS}
     sets = cluster_set.kubectl("get", "daemonsets", "-n", "kube-system", "-o", "name").split()
     assert sets == [f"daemonset.apps/dranet-{group}" for group in ("a100", "h100", "lab", "v100")]
@@ -221,7 +224,7 @@ def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: 
     gone = {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": "v100-09", "labels": {"zerocopy.rdma/group": "v100"}},
+        "metadata": {"name": "v100-09", "labels": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "v100"}},
     }
     cluster_set.kubectl("create", "-f", "-", stdin=gone)
     free = hold(cluster_set, "v100-09")
@@ -234,9 +237,10 @@ def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: 
     left = cluster_set.kubectl("get", "node", "v100-09", "--output=jsonpath={.metadata.labels}")
     cluster_set.kubectl("delete", "node", "v100-09")
     assert "Nothing was changed" in said
-    assert "v100-09: zerocopy.rdma/group is 'v100', but no host of the run has the driver of this group" in said
+    label = "zerocopy.rdma.node-restriction.kubernetes.io/group is 'v100'"
+    assert f"v100-09: {label}, but no host of the run has the driver of this group" in said
     assert "(default/worker-0): delete these pods first, or add the node to the inventory" in said
-    assert "zerocopy.rdma/group" in left
+    assert "zerocopy.rdma.node-restriction.kubernetes.io/group" in left
 
 
 def test_a_dranet_of_somebody_else_is_found_before_anything_changes(
@@ -280,6 +284,8 @@ def test_a_gpu_driver_of_the_gpu_operator_is_found_before_anything_changes(
 def test_teardown_removes_the_label_of_a_node_that_left_the_inventory(
     cluster_set: ClusterSet, playbook: Playbook
 ) -> None:
-    cluster_set.kubectl("label", "node", "v100-02", "zerocopy.rdma/group=v100")
+    cluster_set.kubectl("label", "node", "v100-02", "zerocopy.rdma.node-restriction.kubernetes.io/group=v100")
     playbook.of("v100-01")("--tags=driver", name="teardown.yml")
-    assert "zerocopy.rdma/group" not in (cluster_set.get("node", "v100-02")["metadata"].get("labels") or {})
+    assert "zerocopy.rdma.node-restriction.kubernetes.io/group" not in (
+        cluster_set.get("node", "v100-02")["metadata"].get("labels") or {}
+    )

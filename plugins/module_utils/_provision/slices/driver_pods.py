@@ -15,14 +15,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.daemon_sets import node_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_OF_PODS
 
 _READY = "its pod is ready, but has published nothing yet"
 # Pods whose logs are read in one look.
 _LOGS = 3
 # As kubernetes' ValidateResourceSlice says it.
 _TOO_LONG = re.compile(r"attributes\[([\w./-]{1,128})\][^\r\n]{0,200}?Too long: may not be more than 64 bytes")
-_SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
+_SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_OF_PODS}"
 
 
 def driver_pods(client: Client, silent: Collection[str] = ()) -> Optional[Dict[str, str]]:

@@ -84,8 +84,11 @@ def test_networks_that_the_api_server_does_not_tell() -> None:
 
 
 def test_labels_of_nodes() -> None:
-    labelled = {"metadata": {"name": "n1", "labels": {"zerocopy.rdma/group": "h100"}}}
-    assert info([labelled, node("n2")])["nodes"] == {"n1": {"zerocopy.rdma/group": "h100"}, "n2": {}}
+    labelled = {"metadata": {"name": "n1", "labels": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "h100"}}}
+    assert info([labelled, node("n2")])["nodes"] == {
+        "n1": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "h100"},
+        "n2": {},
+    }
 
 
 def test_dra_is_asked_for_where_a_strategy_needs_it() -> None:
