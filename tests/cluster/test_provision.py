@@ -12,6 +12,7 @@ from typing import Any, Dict
 
 import yaml
 
+from ansible_collections.zerocopy.rdma.tests.cluster import accounts
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     DEFINITION,
     ClusterSet,
@@ -22,6 +23,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     reasons,
     workload,
 )
+from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import DRIVER
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import (
     DIFF,
     HOSTS,
@@ -34,6 +36,8 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import (
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
+# One of v100-01.
+NIC = "0000:3f:00.0"
 # All that the playbook could touch.
 KINDS = (
     "nodes,secrets,serviceaccounts,daemonsets,clusterroles,clusterrolebindings,"
@@ -255,6 +259,35 @@ def test_a_dranet_of_somebody_else_is_found_before_anything_changes(
     after = versions(cluster_set)
     cluster_set.kubectl("delete", "daemonset", "nics", "-n", cluster_set.namespace)
     assert after == before
+
+
+def test_a_tenant_gives_us_no_driver(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    """In the tenant's namespace is a DaemonSet like ours, with all labels and the field manager; its pods are refused.
+
+    As long as nothing is known of a node, the driver of its group leaves out what it did before.
+    """
+    playbook = playbook.of("v100-01")
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(**own)
+    real = json.loads(cluster_set.kubectl("get", "daemonset", "dranet-v100", "-n", "kube-system", "-o", "json"))
+    meta = {"name": "dranet-v100", "namespace": cluster_set.namespace, "labels": real["metadata"]["labels"]}
+    theirs = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta, "spec": real["spec"]}
+    (container,) = theirs["spec"]["template"]["spec"]["containers"]
+    container["args"].append(f'--filter="{NIC}"')
+    gone = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "v100-09", "labels": {DRIVER: "v100"}}}
+    limited = ("label", "namespace", cluster_set.namespace, "pod-security.kubernetes.io/enforce=baseline")
+    cluster_set.kubectl(*limited)
+    with accounts.tenant(cluster_set, cluster_set.namespace) as tenant:
+        tenant("apply", "--server-side", "--field-manager=zerocopy.rdma", "-f", "-", stdin=theirs)
+    refused = "--for=jsonpath={.status.desiredNumberScheduled}=1"
+    cluster_set.kubectl("wait", "daemonset", "dranet-v100", "-n", cluster_set.namespace, refused, "--timeout=60s")
+    cluster_set.kubectl("create", "-f", "-", stdin=gone)
+    try:
+        done = ours(playbook(**own))
+    finally:
+        cluster_set.kubectl("delete", "node", "v100-09")
+        cluster_set.kubectl("delete", "daemonset", "dranet-v100", "-n", cluster_set.namespace)
+    assert {task: result["changed"] for task, result in done.items() if result.get("changed")} == {}
 
 
 def test_a_gpu_driver_of_the_gpu_operator_is_found_before_anything_changes(
