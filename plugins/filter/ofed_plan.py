@@ -67,7 +67,7 @@ _value:
     labels:
       description: Labels that each node of the cluster has after all waves.
       type: dict
-      sample: {v100-01: {zerocopy.rdma/shared-device: v100.ofed}}
+      sample: {v100-01: {zerocopy.rdma.node-restriction.kubernetes.io/shared-device: v100.ofed}}
     names:
       description:
         - Names of labels. C(label) selects the operator's policy for a node. C(trial) is on a node from the moment that

@@ -142,7 +142,8 @@ kinds:
 objects:
   description:
     - The objects of O(objects), with C(kind) (without the group), C(metadata.namespace), C(metadata.name) and C(spec).
-      C(metadata.set) is the ID of the set that the object is in (M(zerocopy.rdma.applyset)), or empty.
+      C(metadata.set) is the ID of the set that the object is in (M(zerocopy.rdma.applyset)), or empty. This is what a
+      label says that anybody may set. A DaemonSet that should have pods, but has none, has C(refused=true).
   returned: with O(api_only=false)
   type: list
   elements: dict
@@ -151,19 +152,21 @@ objects:
       metadata: {name: h100-rail0, namespace: sriov-network-operator, set: ""}
       spec: {numVfs: 8}
 daemon_sets:
-  description: The DaemonSets of O(sets), in the form of RV(objects).
+  description:
+    - The DaemonSets of O(sets), in the form of RV(objects). A DaemonSet counts only in the namespaces that the parent
+      of its set names, and only if this collection has applied it. Its labels do not prove that.
   returned: with O(api_only=false)
   type: list
   elements: dict
   sample:
     - kind: DaemonSet
       metadata: {name: dranet-h100, namespace: kube-system, set: applyset-0a1b2c-v1}
-      spec: {template: {spec: {nodeSelector: {zerocopy.rdma/group: h100}}}}
+      spec: {template: {spec: {nodeSelector: {zerocopy.rdma.node-restriction.kubernetes.io/group: h100}}}}
 nodes:
   description: Labels of each node, by the node's name.
   returned: with O(api_only=false)
   type: dict
-  sample: {h100-01: {zerocopy.rdma/group: h100}}
+  sample: {h100-01: {zerocopy.rdma.node-restriction.kubernetes.io/group: h100}}
 parents:
   description: Those of O(sets) that exist, with C(name) and C(namespace).
   returned: with O(api_only=false)
@@ -222,7 +225,10 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
     if params["published"] is not None:
         wanted = params["published"]
         wait = wanted["wait_timeout"] if wanted["wait"] and not module.check_mode else None
-        found["published"] = slices.info(client, slices.SliceRequest(wanted["expected"], ["slices"], wait))
+        # None as long as there is no DaemonSet of ours, whose pods others could have imitated.
+        namespaces = {each["metadata"]["namespace"] for each in found["daemon_sets"]}
+        asked = slices.SliceRequest(wanted["expected"], ["slices"], wait, namespaces)
+        found["published"] = slices.info(client, asked)
     return found
 
 

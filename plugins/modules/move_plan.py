@@ -105,10 +105,14 @@ rest:
 broken:
   description:
     - One line for each annotation that cannot be read on nodes of hosts that are not in O(moving). The progress of
-      these nodes is not known. On nodes of hosts in O(moving), such an annotation is one of the RV(problems).
+      these nodes is not known.
   returned: without O(now)
   type: list
   elements: str
+refused:
+  description: For each host in O(moving) whose node has such an annotation, the same. These hosts are in no wave.
+  returned: without O(now)
+  type: dict
 finish:
   description: Whether, once these hosts have moved, no node needs the objects of its old strategy any more.
   returned: without O(now)

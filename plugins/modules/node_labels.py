@@ -30,8 +30,8 @@ EXAMPLES = r"""
 - name: Label nodes with their groups
   zerocopy.rdma.node_labels:
     nodes:
-      h100-01: {zerocopy.rdma/group: h100}
-      a100-07: {zerocopy.rdma/group: null}
+      h100-01: {zerocopy.rdma.node-restriction.kubernetes.io/group: h100}
+      a100-07: {zerocopy.rdma.node-restriction.kubernetes.io/group: null}
 """
 
 RETURN = r"""

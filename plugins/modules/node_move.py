@@ -13,7 +13,9 @@ description:
     V(off), V(on) and V(done) on each node, or V(back) if the move fails.
   - From the moment that the node is cordoned until the move ends, the annotation C(zerocopy.rdma/move) of the node
     stores its former labels, its former RDMA netns mode, and whether it was cordoned before. An interrupted step can be
-    repeated.
+    repeated. Because the account of a kubelet may write annotations of its node, a digest of the annotation is in the
+    label C(zerocopy.rdma.node-restriction.kubernetes.io/move), which that account may not write. The module fails if
+    the two differ.
   - M(kubernetes.core.k8s_drain) does not fit this purpose, because it selects pods by labels only, stops at the first
     PodDisruptionBudget that does not allow an eviction, and does not know who cordoned a node.
 author:
@@ -43,7 +45,8 @@ options:
         ended; see M(zerocopy.rdma.node_extended_resources). If the resources cannot be removed, the module only warns,
         because the node has already moved. Repeating the step does not remove them.
       - V(back) restores the labels, the counters and the cordon that the node had before V(off), and removes the
-        extended resources that a device plugin left behind.
+        extended resources that a device plugin left behind. Labels that are neither in O(ours) nor in O(labels), and
+        counters that are not RDMA resources, are not restored, with a warning.
     type: str
     required: true
     choices: ['off', 'on', done, back]
@@ -52,7 +55,9 @@ options:
     type: str
     default: ''
   labels:
-    description: Labels of the node that O(step=off) or O(step=on) sets. V(null) removes a label.
+    description:
+      - Labels of the node that O(step=off) or O(step=on) sets. V(null) removes a label. For O(step=back), the labels
+        of O(step=off).
     type: dict
     default: {}
   evict:
@@ -100,8 +105,10 @@ EXAMPLES = r"""
     node: v100-01
     step: 'off'
     to: dra
-    labels: {zerocopy.rdma/shared-device: null}
-    ours: [zerocopy.rdma/group, zerocopy.rdma/shared-device]
+    labels: {zerocopy.rdma.node-restriction.kubernetes.io/shared-device: null}
+    ours:
+      - zerocopy.rdma.node-restriction.kubernetes.io/group
+      - zerocopy.rdma.node-restriction.kubernetes.io/shared-device
 
 - name: Uncordon a node whose move has ended
   zerocopy.rdma.node_move:

@@ -58,7 +58,7 @@ nodes:
   sample:
     h100-01:
       name: h100-01
-      labels: {zerocopy.rdma/group: h100}
+      labels: {zerocopy.rdma.node-restriction.kubernetes.io/group: h100}
       unschedulable: false
       mark: null
       resources: {rdma/hca_shared_devices_a: 63}

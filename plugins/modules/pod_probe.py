@@ -18,8 +18,11 @@ description:
   - A pod may have a peer, which is another entry that is a server. The pod is created as soon as the server has an IP
     address, and finds this address in the environment variable E(ZEROCOPY_PEER). In the server, E(ZEROCOPY_SERVER) is
     V(1).
-  - Deletes pods that a killed run of this module has left in the same namespaces. Fails if such pods are still running;
-    they end by themselves after the O(timeout) of that run.
+  - Pods of others are never changed, whatever their names and labels. If another pod has the name of one of O(pods),
+    the new pod gets a longer name. Of a killed run of this module, only pods with the same names are deleted, after
+    they have ended, which they do by themselves after the O(timeout) of that run.
+  - Warns if other pods with the label C(zerocopy.rdma/probe) run in the same namespaces. They may be of another run,
+    and each run may find NICs in use by the other.
   - Runs on the controller and needs only the API server.
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
@@ -144,7 +147,7 @@ pods:
   elements: dict
   contains:
     name:
-      description: Name of the pod.
+      description: Name of the entry in O(pods).
       type: str
     node:
       description: Name of the node.
@@ -211,8 +214,10 @@ def _call(module: Any, client: Client) -> Dict[str, Any]:
         tolerations=params["tolerations"],
         pull_secrets=params["pull_secrets"],
     )
+    warnings = probe_run.clear(client, probes)
     found = probe_run.run(client, probes, recipe, version)
-    return {"changed": False, "pods": [asdict(result) for result in found], "in_use": before}
+    pods = [asdict(result) for result in found]
+    return {"changed": False, "pods": pods, "in_use": before, "warnings": warnings}
 
 
 _ONE_OF = {"mutually_exclusive": [("template", "claim")]}

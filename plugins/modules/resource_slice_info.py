@@ -201,7 +201,7 @@ nodes:
       drivers: [dra.net]
       exists: true
       extra: []
-      labels: {zerocopy.rdma/group: h100}
+      labels: {zerocopy.rdma.node-restriction.kubernetes.io/group: h100}
       missing:
         - code: excluded
           driver: dra.net
@@ -215,6 +215,9 @@ differences:
   description:
     - RV(nodes) as text, one line for each difference with its nodes. Intended differences are left out. After 30 lines,
       the last line says how many more there are.
+    - A further line names the nodes with ResourceSlices in a pool that does not have the name of the node. Drivers name
+      the pool of a node after it. The account of a kubelet could otherwise hide the devices of other nodes, so these
+      ResourceSlices do not count.
   returned: success
   type: list
   elements: str

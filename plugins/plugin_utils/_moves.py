@@ -112,6 +112,7 @@ def plan(fleet: MovingFleet, options: Map, cluster: Map) -> Dict[str, Any]:
         "nodes": {node.name: {**asdict(node), "netns_mode": modes[node.name]} for node in found.nodes},
         "waves": found.waves,
         "rest": found.rest,
+        "refused": found.refused,
         "broken": found.broken,
         "finish": found.last,
         "text": moves.text(found, [ForeignPlugin(**plugin) for plugin in cluster["plugins"]]),

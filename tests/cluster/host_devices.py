@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Set
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, pod_spec
 
-LABEL = "zerocopy.rdma/host-device"
+LABEL = "zerocopy.rdma.node-restriction.kubernetes.io/host-device"
 # That of the resources of the SR-IOV operator, unless its chart is given another one.
 OPERATOR_PREFIX = "openshift.io"
 

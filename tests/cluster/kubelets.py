@@ -15,7 +15,11 @@ from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import Object
 from ansible_collections.zerocopy.rdma.tests.cluster.played import Played
 
-PLUGIN, HOST_DEVICE, DRIVER = "zerocopy.rdma/shared-device", "zerocopy.rdma/host-device", "zerocopy.rdma/group"
+PLUGIN, HOST_DEVICE, DRIVER = (
+    "zerocopy.rdma.node-restriction.kubernetes.io/shared-device",
+    "zerocopy.rdma.node-restriction.kubernetes.io/host-device",
+    "zerocopy.rdma.node-restriction.kubernetes.io/group",
+)
 PATCH = "application/merge-patch+json"
 
 

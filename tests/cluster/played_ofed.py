@@ -17,7 +17,7 @@ from kubernetes import dynamic
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import Object
 from ansible_collections.zerocopy.rdma.tests.cluster.played import Played
 
-LABEL = "zerocopy.rdma/shared-device"
+LABEL = "zerocopy.rdma.node-restriction.kubernetes.io/shared-device"
 WAITS = "network.nvidia.com/operator.mofed.wait"
 _VERSION, _READY, _LOG = "sys/module/mlx5_core/version", "run/mellanox/drivers/.driver-ready", "dev/kmsg"
 

@@ -12,7 +12,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterS
 
 
 def _node(number: int) -> Dict[str, Any]:
-    labels = {"zerocopy.rdma/group": f"group-{number}"}
+    labels = {"zerocopy.rdma.node-restriction.kubernetes.io/group": f"group-{number}"}
     spec = {"podCIDR": f"10.244.{number}.0/24", "podCIDRs": [f"10.244.{number}.0/24"]}
     metadata = {"name": f"ranges-{number}", "labels": labels}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec}
@@ -25,7 +25,7 @@ def test_networks_and_nodes(cluster_set: ClusterSet, run_module: Callable[..., A
     cluster_set.kubectl("delete", "nodes", *(node["metadata"]["name"] for node in nodes))
     assert found["networks"] == {"pods": ["10.244.0.0/23"], "services": ["10.96.0.0/16"]}
     assert found["api_version"] == "resource.k8s.io/v1"
-    assert found["nodes"]["ranges-1"]["zerocopy.rdma/group"] == "group-1"
+    assert found["nodes"]["ranges-1"]["zerocopy.rdma.node-restriction.kubernetes.io/group"] == "group-1"
     assert (found["changed"], found["administrator"]) == (False, True)
 
 

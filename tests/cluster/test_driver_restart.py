@@ -96,7 +96,7 @@ def kubelet(cluster: dynamic.DynamicClient, namespace: str, create: Callable[...
     """With the driver of two groups on all nodes."""
     for host, group in HOSTS.items():
         body = node(host)
-        body["metadata"]["labels"]["zerocopy.rdma/group"] = group
+        body["metadata"]["labels"]["zerocopy.rdma.node-restriction.kubernetes.io/group"] = group
         create(cluster, "Node", body)
     own = {"rdma_driver_namespace": namespace}
     plan = deployment.plan([InventoryHost(host, group, own) for host, group in HOSTS.items()], variables.options_of())

@@ -16,10 +16,12 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 from kubernetes import dynamic
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import moves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.modules import node_move, node_move_info
+from ansible_collections.zerocopy.rdma.tests.cluster import accounts
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import DRIVER, HOST_DEVICE, PLUGIN, Kubelets
@@ -32,7 +34,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slice
 __all__ = ["make_set_of_inventory"]
 
 NODES, RESOURCE = ("v100-01", "v100-02"), "rdma/rdma_v100"
-INJECT, THEIRS = "zerocopy.rdma/inject", "example.org/rdma"
+INJECT, THEIRS = "zerocopy.rdma.node-restriction.kubernetes.io/inject", "example.org/rdma"
 OURS = [DRIVER, PLUGIN, HOST_DEVICE, INJECT]
 HOSTDEV = "nvidia.com/hostdev_v100"
 PLUGINS = {PLUGIN: RESOURCE, HOST_DEVICE: HOSTDEV, THEIRS: RESOURCE}
@@ -93,7 +95,8 @@ class Moving:
         self.kubectl("wait", "node", node, f"--for=jsonpath={{.status.allocatable.{path}}}={number}", "--timeout=60s")
 
     def label(self, node: str, **labels: str) -> None:
-        self.kubectl("label", "node", node, "--overwrite", *(f"zerocopy.rdma/{k}={v}" for k, v in labels.items()))
+        given = (f"{node_labels.of_nodes(name)}={value}" for name, value in labels.items())
+        self.kubectl("label", "node", node, "--overwrite", *given)
 
     def step(self, node: str, name: str, to: str = "dra", **options: Any) -> Object:
         strategy = registry.STRATEGIES[to]
@@ -255,11 +258,49 @@ def test_a_plugin_of_somebody_else_is_kept_away_and_comes_back(moving: Moving, k
     moving.step("v100-02", "off", labels=away)
     moving.step("v100-02", "on")
     assert moving.state("v100-02") == moves.SWITCHED
-    moving.step("v100-02", "back")
+    moving.step("v100-02", "back", labels=away)
     moving.offers("v100-02")
     assert moving.node("v100-02") == {**BEFORE, "labels": {}}
     moving.kubectl("label", "node", "v100-02", f"{THEIRS}-")
     assert kubelets.both == []
+
+
+def test_a_node_does_not_choose_what_is_put_back(moving: Moving, cluster_set: ClusterSet) -> None:
+    """Its kubelet's account may write annotations of its own Node, and most labels."""
+    first, second = (accounts.node(cluster_set, name) for name in NODES)
+    for label in (f"{DRIVER}=v100", f"{PLUGIN}-", f"{node_use.DIGEST}=0"):
+        assert "is not allowed to modify labels" in first.refused("label", "node", NODES[0], "--overwrite", label)
+    theirs = {DRIVER: "v100", "node-role.kubernetes.io/control-plane": "", THEIRS: "v100"}
+    mark = node_use.Mark("dra", labels=theirs, counters={"rdma/other": 8, "example.org/gpu": 8}).written()
+
+    def writes(account: accounts.Account, node: str, annotation: str) -> None:
+        account("annotate", "node", node, "--overwrite", annotation)
+
+    def fails(node: str, told: str) -> None:
+        before = moving.node(node)
+        said = f"{node}: annotation {node_use.ANNOTATION} is {told}"
+        assert [text.startswith(said) for text in moving.info()["nodes"][node]["broken"]] == [True]
+        for name in ("off", "on", "done", "back"):
+            assert moving.step(node, name, wait_timeout=1)["msg"].startswith(said)
+        assert moving.node(node) == before
+
+    # No move has begun there.
+    writes(second, NODES[1], f"{node_use.ANNOTATION}={mark}")
+    fails(NODES[1], "'{")
+    # That is said of this node alone, and a move of the other one begins.
+    assert moving.step(NODES[0], "off")["changed"] is True
+    begun = moving.node(NODES[0])
+    writes(first, NODES[0], f"{node_use.ANNOTATION}={mark}")
+    fails(NODES[0], "'{")
+    writes(first, NODES[0], f"{node_use.ANNOTATION}-")
+    fails(NODES[0], "missing")
+    writes(first, NODES[0], f"{node_use.ANNOTATION}={begun['annotations']}")
+    assert moving.step(NODES[0], "back")["changed"] is True
+    moving.offers(NODES[0])
+    assert moving.node(NODES[0]) == BEFORE
+    # As the message says.
+    cluster_set.kubectl("annotate", "node", NODES[1], f"{node_use.ANNOTATION}-")
+    assert moving.state(NODES[1]) == moves.TODO
 
 
 def test_pods_that_nobody_makes_again_are_awaited(moving: Moving) -> None:
@@ -331,7 +372,7 @@ _PUT_BACK = """
   gather_facts: false
   vars:
     __move: {ours: [%s], resources: [], gpu_resources: []}
-    __node: {was: inject, to: dra, daemons: true}
+    __node: {was: inject, to: dra, daemons: true, off: {}}
     __rdma_migrate_netns: shared
   tasks:
     - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_kernel, tasks_from: modules}

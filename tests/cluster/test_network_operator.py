@@ -224,7 +224,9 @@ def test_a_policy_of_somebody_else_is_not_taken_over(
     said = playbook.refused(groups=wanted, **own)
     assert ".spec.rdmaSharedDevicePlugin.config belongs to kubectl-create" in said
     assert policy(cluster_set) == theirs
-    labels = cluster_set.kubectl("get", "nodes", "-l", "zerocopy.rdma/shared-device", "-o", "name")
+    labels = cluster_set.kubectl(
+        "get", "nodes", "-l", "zerocopy.rdma.node-restriction.kubernetes.io/shared-device", "-o", "name"
+    )
     assert labels == ""
     cluster_set.kubectl("delete", "nicclusterpolicies", POLICY)
     playbook(groups=wanted, **own)

@@ -28,7 +28,7 @@ def state(cluster_set: ClusterSet) -> Dict[str, Any]:
     return {
         node["metadata"]["name"]: (
             node["metadata"]["labels"].get(LABEL),
-            node["metadata"]["labels"].get("zerocopy.rdma/ofed"),
+            node["metadata"]["labels"].get("zerocopy.rdma.node-restriction.kubernetes.io/ofed"),
             node["spec"].get("unschedulable", False),
         )
         for node in nodes

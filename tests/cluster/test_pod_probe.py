@@ -7,14 +7,16 @@ pods run, and what they say, is tried in molecule scenario cluster.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 import pytest
 from kubernetes import dynamic
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import probe_run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import DRANET, SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import pod_probe, resource_slice_info
+from ansible_collections.zerocopy.rdma.tests.cluster import accounts
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import API, Fleet, from_template
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import PATCH, PlayedKubelets
@@ -22,6 +24,8 @@ from ansible_collections.zerocopy.rdma.tests.cluster.rights import asked_by, doc
 
 RESOURCE = "rdma/rdma_v100"
 _LOOKS = 10
+# In place of what a server has in its environment: a pod that does not end.
+FOR_EVER = "for ever"
 
 
 class Kubelets(PlayedKubelets):
@@ -43,7 +47,7 @@ class Kubelets(PlayedKubelets):
         # A server has to be there when its peer comes, and no container ends at once.
         self._looks[name] = self._looks.get(name, 0) + 1
         alone = environment["ZEROCOPY_SERVER"] and len(self.environment) < 2
-        running = alone or self._looks[name] < _LOOKS
+        running = alone or environment["ZEROCOPY_SERVER"] == FOR_EVER or self._looks[name] < _LOOKS
         return {"podIP": "192.0.2.7", "phase": "Running" if running else "Succeeded"}
 
 
@@ -54,7 +58,12 @@ def kubelets(cluster: dynamic.DynamicClient, namespace: str) -> Iterator[Kubelet
 
 
 @pytest.fixture
-def probe(run_module: Callable[..., Any], control_plane: Any) -> Callable[..., Dict[str, Any]]:
+def probe(
+    run_module: Callable[..., Any], control_plane: Any, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Dict[str, Any]]:
+    # What a kubelet takes to end a pod; these kubelets do not.
+    monkeypatch.setattr(probe_run, "_GRACE_SECONDS", 1)
+
     def run(pods: List[Dict[str, Any]], **options: Any) -> Dict[str, Any]:
         common = {"image": "example.org/none:v1", "script": "exit 0", "timeout": 5}
         given = {"kubeconfig": str(control_plane.kubeconfig), "pods": pods, **common, **options}
@@ -167,35 +176,72 @@ def test_a_resource_that_others_have(
     assert f"Insufficient {RESOURCE}" in found["pods"][0]["trouble"]
 
 
-def test_another_run_is_not_disturbed(fleet: Fleet, probe: Callable[..., Any], cluster: dynamic.DynamicClient) -> None:
+def test_pods_of_others_stop_nobody_and_stay(
+    fleet: Fleet,
+    kubelets: Kubelets,
+    probe: Callable[..., Any],
+    cluster: dynamic.DynamicClient,
+    cluster_set: ClusterSet,
+) -> None:
+    """A tenant may give a pod our label and the name of one of ours, which may have ended or not."""
     one_nic(fleet)
-    other = from_template("other", "one-nic", f"{fleet.namespace}-n1")
-    other["metadata"]["labels"] = {"zerocopy.rdma/probe": "pod"}
-    fleet.pods([other])
-    failed = probe([wanted(fleet)])
-    assert "pods of another run are still running" in failed["msg"]
-    assert names(cluster, fleet.namespace) == ["other"]
+    with accounts.tenant(cluster_set, fleet.namespace) as tenant:
+        for name, number, server in (("a", 1, ""), ("b", 1, FOR_EVER), ("busy", 2, FOR_EVER), ("ended", 2, "")):
+            body = labelled(name, f"{fleet.namespace}-n{number}", server)
+            tenant("create", "-f", "-", f"--namespace={fleet.namespace}", stdin=body)
+    theirs = uids(cluster, fleet.namespace)
+    ended(cluster, fleet.namespace, {"a", "ended"})
+    found = probe([wanted(fleet), bare(fleet, name="b"), bare(fleet, name="c", node=f"{fleet.namespace}-n2")])
+    assert [(one["name"], one["phase"]) for one in found["pods"]] == [(name, "Succeeded") for name in "abc"]
+    assert found["pods"][0]["allocation"]
+    (said,) = map(str, found["warnings"])
+    assert "/b, " in said
+    assert "/busy. If they are of another run" in said
+    assert uids(cluster, fleet.namespace) == theirs
+
+
+def labelled(name: str, node: str, server: str) -> Dict[str, Any]:
+    """A pod that looks like one of ours."""
+    body: Dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
+    body["metadata"] = {"name": name, "labels": {"zerocopy.rdma/probe": "pod"}}
+    environment = [{"name": "ZEROCOPY_SERVER", "value": server}]
+    container = {"name": "main", "image": "example.org/none:v1", "env": environment}
+    body["spec"] = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
+    return body
+
+
+def uids(cluster: dynamic.DynamicClient, namespace: str) -> Dict[str, str]:
+    pods = cluster.resources.get(api_version="v1", kind="Pod").get(namespace=namespace).to_dict()["items"]
+    return {one["metadata"]["name"]: one["metadata"]["uid"] for one in pods}
+
+
+def ended(cluster: dynamic.DynamicClient, namespace: str, names: Set[str]) -> None:
+    """Wait until these pods have come to their end."""
+    for event in cluster.resources.get(api_version="v1", kind="Pod").watch(namespace=namespace, timeout=60):
+        if event["raw_object"]["status"].get("phase") == "Succeeded":
+            names.discard(event["raw_object"]["metadata"]["name"])
+        if not names:
+            return
+    raise AssertionError(f"{names} have not ended")
 
 
 def test_what_a_killed_run_left_is_removed(
-    fleet: Fleet, kubelets: Kubelets, probe: Callable[..., Any], cluster: dynamic.DynamicClient
+    fleet: Fleet,
+    kubelets: Kubelets,
+    probe: Callable[..., Any],
+    cluster: dynamic.DynamicClient,
+    cluster_set: ClusterSet,
 ) -> None:
     one_nic(fleet)
-    # Under a name of this run, and under another one; both come to their end.
-    left = [from_template(name, "one-nic", f"{fleet.namespace}-n{number}") for number, name in ((1, "a"), (2, "left"))]
-    for one in left:
-        one["metadata"]["labels"] = {"zerocopy.rdma/probe": "pod"}
-        one["spec"]["containers"][0]["env"] = [{"name": "ZEROCOPY_SERVER", "value": ""}]
-    fleet.pods(left)
-    running = {"a", "left"}
-    for event in cluster.resources.get(api_version="v1", kind="Pod").watch(namespace=fleet.namespace, timeout=60):
-        if event["raw_object"]["status"].get("phase") == "Succeeded":
-            running.discard(event["raw_object"]["metadata"]["name"])
-        if not running:
-            break
-    assert names(cluster, fleet.namespace) == ["a", "left"]
+    left = labelled("a", f"{fleet.namespace}-n1", "")
+    flags = (f"--namespace={fleet.namespace}", "--field-manager=zerocopy.rdma")
+    cluster_set.kubectl("create", "-f", "-", *flags, stdin=left)
+    before = uids(cluster, fleet.namespace)
+    ended(cluster, fleet.namespace, {"a"})
     found = probe([bare(fleet)])
     assert [one["phase"] for one in found["pods"]] == ["Succeeded"]
+    # Under its own name again.
+    assert (list(kubelets.pods), kubelets.pods["a"]["metadata"]["uid"] != before["a"]) == (["a"], True)
     assert names(cluster, fleet.namespace) == []
 
 

@@ -12,6 +12,7 @@ from typing import Any, Dict
 
 import yaml
 
+from ansible_collections.zerocopy.rdma.tests.cluster import accounts
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     DEFINITION,
     ClusterSet,
@@ -22,6 +23,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     reasons,
     workload,
 )
+from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import DRIVER
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import (
     DIFF,
     HOSTS,
@@ -34,6 +36,8 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import (
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
+# One of v100-01.
+NIC = "0000:3f:00.0"
 # All that the playbook could touch.
 KINDS = (
     "nodes,secrets,serviceaccounts,daemonsets,clusterroles,clusterrolebindings,"
@@ -81,7 +85,10 @@ def test_check_mode_the_run_and_the_runs_after_it(cluster_set: ClusterSet, playb
     changed = [task for task, result in done.items() if result.get("changed")]
     assert changed == ["Label the nodes (dra)", "Apply the objects (dra)", "Apply the claims (dra)"]
     labels = json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]
-    groups = {item["metadata"]["name"]: item["metadata"]["labels"].get("zerocopy.rdma/group") for item in labels}
+    groups = {
+        item["metadata"]["name"]: item["metadata"]["labels"].get("zerocopy.rdma.node-restriction.kubernetes.io/group")
+        for item in labels
+    }
     assert {name: groups[name] for name in HOSTS} == {name: name.partition("-")[0] for name in HOSTS}
     sets = cluster_set.kubectl("get", "daemonsets", "-n", "kube-system", "-o", "name").split()
     assert sets == [f"daemonset.apps/dranet-{group}" for group in ("a100", "h100", "lab", "v100")]
@@ -221,7 +228,7 @@ def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: 
     gone = {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": "v100-09", "labels": {"zerocopy.rdma/group": "v100"}},
+        "metadata": {"name": "v100-09", "labels": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "v100"}},
     }
     cluster_set.kubectl("create", "-f", "-", stdin=gone)
     free = hold(cluster_set, "v100-09")
@@ -234,9 +241,10 @@ def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: 
     left = cluster_set.kubectl("get", "node", "v100-09", "--output=jsonpath={.metadata.labels}")
     cluster_set.kubectl("delete", "node", "v100-09")
     assert "Nothing was changed" in said
-    assert "v100-09: zerocopy.rdma/group is 'v100', but no host of the run has the driver of this group" in said
+    label = "zerocopy.rdma.node-restriction.kubernetes.io/group is 'v100'"
+    assert f"v100-09: {label}, but no host of the run has the driver of this group" in said
     assert "(default/worker-0): delete these pods first, or add the node to the inventory" in said
-    assert "zerocopy.rdma/group" in left
+    assert "zerocopy.rdma.node-restriction.kubernetes.io/group" in left
 
 
 def test_a_dranet_of_somebody_else_is_found_before_anything_changes(
@@ -251,6 +259,35 @@ def test_a_dranet_of_somebody_else_is_found_before_anything_changes(
     after = versions(cluster_set)
     cluster_set.kubectl("delete", "daemonset", "nics", "-n", cluster_set.namespace)
     assert after == before
+
+
+def test_a_tenant_gives_us_no_driver(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    """In the tenant's namespace is a DaemonSet like ours, with all labels and the field manager; its pods are refused.
+
+    As long as nothing is known of a node, the driver of its group leaves out what it did before.
+    """
+    playbook = playbook.of("v100-01")
+    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
+    playbook(**own)
+    real = json.loads(cluster_set.kubectl("get", "daemonset", "dranet-v100", "-n", "kube-system", "-o", "json"))
+    meta = {"name": "dranet-v100", "namespace": cluster_set.namespace, "labels": real["metadata"]["labels"]}
+    theirs = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta, "spec": real["spec"]}
+    (container,) = theirs["spec"]["template"]["spec"]["containers"]
+    container["args"].append(f'--filter="{NIC}"')
+    gone = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "v100-09", "labels": {DRIVER: "v100"}}}
+    limited = ("label", "namespace", cluster_set.namespace, "pod-security.kubernetes.io/enforce=baseline")
+    cluster_set.kubectl(*limited)
+    with accounts.tenant(cluster_set, cluster_set.namespace) as tenant:
+        tenant("apply", "--server-side", "--field-manager=zerocopy.rdma", "-f", "-", stdin=theirs)
+    refused = "--for=jsonpath={.status.desiredNumberScheduled}=1"
+    cluster_set.kubectl("wait", "daemonset", "dranet-v100", "-n", cluster_set.namespace, refused, "--timeout=60s")
+    cluster_set.kubectl("create", "-f", "-", stdin=gone)
+    try:
+        done = ours(playbook(**own))
+    finally:
+        cluster_set.kubectl("delete", "node", "v100-09")
+        cluster_set.kubectl("delete", "daemonset", "dranet-v100", "-n", cluster_set.namespace)
+    assert {task: result["changed"] for task, result in done.items() if result.get("changed")} == {}
 
 
 def test_a_gpu_driver_of_the_gpu_operator_is_found_before_anything_changes(
@@ -280,6 +317,8 @@ def test_a_gpu_driver_of_the_gpu_operator_is_found_before_anything_changes(
 def test_teardown_removes_the_label_of_a_node_that_left_the_inventory(
     cluster_set: ClusterSet, playbook: Playbook
 ) -> None:
-    cluster_set.kubectl("label", "node", "v100-02", "zerocopy.rdma/group=v100")
+    cluster_set.kubectl("label", "node", "v100-02", "zerocopy.rdma.node-restriction.kubernetes.io/group=v100")
     playbook.of("v100-01")("--tags=driver", name="teardown.yml")
-    assert "zerocopy.rdma/group" not in (cluster_set.get("node", "v100-02")["metadata"].get("labels") or {})
+    assert "zerocopy.rdma.node-restriction.kubernetes.io/group" not in (
+        cluster_set.get("node", "v100-02")["metadata"].get("labels") or {}
+    )

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.tests.cluster.provision import DIFF, Play
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
-LABEL = "zerocopy.rdma/shared-device"
+LABEL = "zerocopy.rdma.node-restriction.kubernetes.io/shared-device"
 # The group that the tests are about, and a node of another one.
 FLEET = ("v100-01", "v100-02", "h100-01")
 LEFT = "Remove resources that were left behind (shared_device)"

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.filter.claims import claims
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.plugins.modules import resource_slice_info
+from ansible_collections.zerocopy.rdma.tests.cluster import accounts
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import GPU_CLASS, Fleet, node, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
@@ -107,6 +108,35 @@ def test_what_is_different_and_why(fleet: Fleet, info: Info, facts_of: Facts) ->
     ]
     wrong = info(expected={"v100-01": {"drivers": []}})
     assert wrong["msg"].startswith("expected: v100-01 has no 'devices'")
+
+
+def test_a_node_publishes_for_itself_alone(
+    fleet: Fleet, info: Info, facts_of: Facts, run_module: Callable[..., Any], control_plane: Any
+) -> None:
+    """With the account of its kubelet it may publish in any pool, and a newer generation hides what is there."""
+    names = ("v100-01", "v100-02")
+    devices = {name: placed_on(published(facts_of(name)), name) for name in names}
+    fleet.nodes([device for own in devices.values() for device in own])
+    before = info(expected=expected(of_fleet(facts_of, *names)))
+    cluster = ClusterSet(run_module, control_plane, fleet.namespace)
+    first = accounts.node(cluster, names[0])
+    own, theirs = (
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"{fleet.namespace}-{node}"}}
+        for node in names
+    )
+    nic = {"name": "nic", "attributes": {"dra.net/rdma": {"bool": True}}}
+    pool = {"name": names[1], "generation": 99, "resourceSliceCount": 1}
+    spec = {"driver": "dra.net", "pool": pool, "devices": [nic]}
+    said = first.refused("create", "-f", "-", stdin={**theirs, "spec": {**spec, "nodeName": names[1]}})
+    assert "can only create ResourceSlice with the same NodeName" in said
+    first("create", "-f", "-", stdin={**own, "spec": {**spec, "nodeName": names[0]}})
+    found = info(expected=expected(of_fleet(facts_of, *names)))
+    cluster.kubectl("delete", "resourceslice", own["metadata"]["name"])
+    for part in ("nodes", "devices"):
+        assert found[part] == before[part]
+    assert found["differences"] == [
+        "v100-01: ResourceSlices of this node are in a pool with another name than the node, so they do not count"
+    ]
 
 
 def until_watched(audit: Path, start: int) -> None:

@@ -24,9 +24,9 @@ __all__ = ["make_set_of_inventory"]
 # A group that the tests are about, and a node of another one.
 FLEET = ("v100-01", "v100-02", "h100-01")
 LABELS = {
-    "dra": "zerocopy.rdma/group",
-    "shared_device": "zerocopy.rdma/shared-device",
-    "inject": "zerocopy.rdma/inject",
+    "dra": "zerocopy.rdma.node-restriction.kubernetes.io/group",
+    "shared_device": "zerocopy.rdma.node-restriction.kubernetes.io/shared-device",
+    "inject": "zerocopy.rdma.node-restriction.kubernetes.io/inject",
 }
 
 
@@ -213,4 +213,7 @@ def test_a_host_that_is_unknown_keeps_its_protection(cluster_set: ClusterSet, pl
     assert seen() == whole
     # Nor does a driver come back to a node that only has the label.
     cluster_set(name="zerocopy-rdma-driver", namespace="kube-system", state="absent")
-    assert "zerocopy.rdma/group is 'gpu', but this group has no driver yet" in alone.refused(**own)
+    assert (
+        "zerocopy.rdma.node-restriction.kubernetes.io/group is 'gpu', but this group has no driver yet"
+        in alone.refused(**own)
+    )

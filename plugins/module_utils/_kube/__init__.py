@@ -12,7 +12,8 @@ In reading order:
 * ``workloads.py``: which kinds have pod templates, and where.
 * ``extended_resources.py``: which extended resources are RDMA or GPUs, by their names.
 * ``manifests.py``: what objects of drivers and plugins have in common.
-* ``node_annotation.py``, ``counters.py``: what we write to annotations of nodes.
+* ``node_labels.py``: the names of our labels of nodes. ``node_annotation.py``, ``counters.py``: what we write to their
+  annotations.
 * ``kueue.py``: which DeviceClasses Kueue knows.
 * ``yaml_values.py``, ``yaml_text.py``: manifests as kubectl reads them, and changes in their text.
 

@@ -17,11 +17,16 @@ _SHORT.maxstring = 200
 
 
 class AnnotationError(ValueError):
-    """An annotation of a node has a value that we do not write; ``right`` is what it must be, ``when`` it can go."""
+    """An annotation of a node has a value that we do not write; ``right`` is what it must be, ``when`` it can go.
 
-    def __init__(self, node: str, annotation: str, value: object, right: str, when: str = "") -> None:
-        remove = f"remove it{when} (kubectl annotate node {node} {annotation}-)"
-        super().__init__(f"{node}: annotation {annotation} is {_SHORT.repr(value)}, it must be {right}: {remove}")
+    ``label`` is one that goes with it.
+    """
+
+    def __init__(self, node: str, annotation: str, value: object, right: str, when: str = "", label: str = "") -> None:
+        told = "missing" if value is None else _SHORT.repr(value)
+        what, command = ("both", f" && kubectl label node {node} {label}-") if label else ("it", "")
+        remove = f"remove {what}{when} (kubectl annotate node {node} {annotation}-{command})"
+        super().__init__(f"{node}: annotation {annotation} is {told}, it must be {right}: {remove}")
 
 
 def content(written: Any) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import (
     WELL_KNOWN,
     Names,
@@ -34,7 +35,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.d
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import Container, Pod
 
 _DEVICES = "/dev/infiniband"
-_OUR_LABELS = "zerocopy.rdma/"
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # Which NIC, which transport, which GID, which interface: what somebody knew of the host's network when they wrote it.
 _BY_HAND = {
@@ -191,7 +191,7 @@ def of_pod(pod: PodShape, site: Names = WELL_KNOWN) -> Iterator[Finding]:
         yield Finding(catalogue.NETWORKS, {"networks": pod.annotations[NETWORKS]}, places)
     for label in sorted(pod.node_labels):
         # The label of the group is what nodes have with claims.
-        if label.startswith(_OUR_LABELS) and label != GROUP_LABEL:
+        if node_labels.is_ours(label) and label != GROUP_LABEL:
             yield Finding(catalogue.NODE_LABEL, {"label": label}, places)
     for name, value in sorted(injections(pod).items()):
         yield Finding(catalogue.INJECTED, {"annotation": name, "value": value}, places)

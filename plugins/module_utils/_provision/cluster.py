@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from http import HTTPStatus
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import review
@@ -19,7 +19,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.disco
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import METADATA_LIST, Client, Query
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
+    FIELD_MANAGER,
+    METADATA_LIST,
+    Client,
+    Query,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import applied_by
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import (
     PART_OF,
     Parent,
@@ -107,22 +113,47 @@ def _told(kind: str, item: Object) -> Object:
     """What is told of an object; ``set`` in its metadata is the set of objects that it is in, empty for none."""
     meta = {field: metadata(item).get(field) for field in ("namespace", "name")}
     meta["set"] = (metadata(item).get("labels") or {}).get(PART_OF, "")
-    return {"kind": kind, "metadata": meta, "spec": item.get("spec") or {}}
+    return {"kind": kind, "metadata": meta, "spec": item.get("spec") or {}, **_refused(kind, item)}
 
 
-def _daemon_sets(client: Client, sets: Sequence[Parent]) -> List[Object]:
-    """The DaemonSets of these sets of objects."""
+def _refused(kind: str, item: Object) -> Dict[str, bool]:
+    """Whether a DaemonSet has no pod on any of its nodes, because admission refuses them."""
+    status = item.get("status") or {}
+    wanted, there = (status.get(f"{name}NumberScheduled") for name in ("desired", "current"))
+    return {"refused": True} if kind == "DaemonSet" and wanted and there == 0 else {}
+
+
+def _daemon_sets(client: Client, sets: Sequence[Parent], parents: Mapping[Parent, Object]) -> List[Object]:
+    """The DaemonSets of these sets of objects; ``parents`` are those that there are.
+
+    Anybody can give a DaemonSet the label of a set. So a member is where the parent says that there are some, and has
+    been applied by this tool.
+    """
     if not sets:
         return []
-    ids = ",".join(dict.fromkeys(parent.id for parent in sets))
-    items = _needed(client, "/apis/apps/v1/daemonsets", {"labelSelector": f"{PART_OF} in ({ids})"})
-    return [_told("DaemonSet", item) for item in items]
+    places = {parent.id: _namespaces(parent, live) for parent, live in parents.items()}
+    query = {"labelSelector": f"{PART_OF} in ({','.join(dict.fromkeys(parent.id for parent in sets))})"}
+    return [
+        _told("DaemonSet", item)
+        for item in _needed(client, "/apis/apps/v1/daemonsets", query)
+        if metadata(item).get("namespace") in places.get(metadata(item)["labels"][PART_OF], ())
+        and applied_by(FIELD_MANAGER, item) is not None
+    ]
 
 
-def _parents(client: Client, sets: Sequence[Parent]) -> List[Dict[str, str]]:
-    """Those of these sets of objects that there are. Raises ClusterError."""
+def _namespaces(parent: Parent, live: Object) -> FrozenSet[str]:
+    """Where the members of a set are. A parent that is damaged is refused when the set is applied."""
+    try:
+        scope = parent.read(live)
+    except ClusterError:
+        scope = None
+    return (scope or parent.scope()).namespaces
+
+
+def _parents(client: Client, sets: Sequence[Parent]) -> Dict[Parent, Object]:
+    """Those of these sets of objects that there are, with their parents. Raises ClusterError."""
     found = client.all(lambda parent: client.find(parent.path), sets)
-    return [{"name": parent.name, "namespace": parent.namespace} for parent, live in zip(sets, found) if live]
+    return {parent: live for parent, live in zip(sets, found) if live}
 
 
 def _others(client: Client, sets: Sequence[Parent]) -> List[Dict[str, str]]:
@@ -201,16 +232,17 @@ def info(
     nodes = client.get("/api/v1/nodes").get("items") or []
     if dra:
         _refuse_kubelets(nodes)
+    parents = _parents(client, sets)
     return {
         **found,
         "administrator": _administrator(client),
         "networks": _networks_of(client, api, nodes),
         "held": held(client, api),
-        "daemon_sets": _daemon_sets(client, sets),
+        "daemon_sets": _daemon_sets(client, sets, parents),
         "kinds": [kind for kind in kinds if kind in {str(resource.group_kind) for resource in api.all()}],
         "objects": _objects(client, api, objects),
         "nodes": {metadata(node)["name"]: metadata(node).get("labels") or {} for node in nodes},
-        "parents": _parents(client, sets),
+        "parents": [{"name": parent.name, "namespace": parent.namespace} for parent in parents],
         "others": _others(client, sets),
         "extended_resources": {metadata(node)["name"]: _extended_resources(node) for node in nodes},
         "allocatable": {metadata(node)["name"]: _allocatable(node) for node in nodes},

@@ -23,7 +23,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use i
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import audited
 
 _DOC = (Path(__file__).resolve().parents[3] / "docs" / "migrating.md").read_text("utf-8")
-_GROUP, _SHARED = "zerocopy.rdma/group", "zerocopy.rdma/shared-device"
+_GROUP, _SHARED = (
+    "zerocopy.rdma.node-restriction.kubernetes.io/group",
+    "zerocopy.rdma.node-restriction.kubernetes.io/shared-device",
+)
 _WORKLOAD = """\
 apiVersion: apps/v1
 kind: Deployment

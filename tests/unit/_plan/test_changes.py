@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     RestartStep,
 )
 
-LABEL = "zerocopy.rdma/group"
+LABEL = "zerocopy.rdma.node-restriction.kubernetes.io/group"
 
 
 def objects(*items: tuple[str, Any], first: bool = False) -> ObjectsStep:

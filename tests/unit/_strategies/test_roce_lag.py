@@ -23,8 +23,8 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
 from ansible_collections.zerocopy.rdma.tests.unit.fleet import topology_tree
 
 NAMES = [f"mlx5_bond_{number}" for number in range(8)]
-INJECT = PluginFleet("inject", "zerocopy.rdma/inject", {})
-DRA = PluginFleet("dra", "zerocopy.rdma/group", {})
+INJECT = PluginFleet("inject", "zerocopy.rdma.node-restriction.kubernetes.io/inject", {})
+DRA = PluginFleet("dra", "zerocopy.rdma.node-restriction.kubernetes.io/group", {})
 
 
 @pytest.fixture(scope="module", name="facts")

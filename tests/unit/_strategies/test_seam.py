@@ -46,7 +46,7 @@ OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "toy", "
 class Toy(NoStrategy):
     name = "toy"
     roles = (ROLE,)
-    label = "zerocopy.rdma/toy"
+    label = "zerocopy.rdma.node-restriction.kubernetes.io/toy"
     driver_set = "toy"
     manifests = ManifestNames("10-toy.yml")
     daemon = StrategyDaemon(
@@ -89,7 +89,7 @@ def inventory(**own: Any) -> list[InventoryHost]:
 
 # A cluster that has nothing of ours, and one that has what the toy brings.
 EMPTY = ClusterState(parents=(), extended_resources={}, counted=())
-LABELLED = {host: {"zerocopy.rdma/toy": "yes"} for host in fleet()}
+LABELLED = {host: {"zerocopy.rdma.node-restriction.kubernetes.io/toy": "yes"} for host in fleet()}
 HAVING = ClusterState(
     labels=LABELLED, parents=[("kube-system", "zerocopy-rdma-toy")], extended_resources={}, counted=()
 )
@@ -97,7 +97,7 @@ HAVING = ClusterState(
 
 def test_it_is_provisioned() -> None:
     plan = cluster_plan.cluster_plan(inventory(), EMPTY, _inventory.options({}))
-    labels = {host: {"zerocopy.rdma/toy": "yes"} for host in fleet()}
+    labels = {host: {"zerocopy.rdma.node-restriction.kubernetes.io/toy": "yes"} for host in fleet()}
     assert [step for step in plan.steps if step.title.endswith("(toy)")] == [
         LabelsStep("Label the nodes (toy)", "driver", labels),
         ObjectsStep("Apply the objects (toy)", "driver", "zerocopy-rdma-toy", "kube-system", [OBJECT]),
@@ -112,7 +112,11 @@ def test_it_is_removed() -> None:
     assert cluster_plan.removal(inventory(), EMPTY, known).steps == []
     assert cluster_plan.removal(inventory(), HAVING, known).steps == [
         ObjectsStep("Remove the objects (toy)", "driver", "zerocopy-rdma-toy", "kube-system", wait=True),
-        LabelsStep("Remove the labels (toy)", "driver", {host: {"zerocopy.rdma/toy": None} for host in fleet()}),
+        LabelsStep(
+            "Remove the labels (toy)",
+            "driver",
+            {host: {"zerocopy.rdma.node-restriction.kubernetes.io/toy": None} for host in fleet()},
+        ),
     ]
 
 
@@ -150,12 +154,14 @@ def test_preflight_takes_its_name_and_its_variables() -> None:
 
 def test_it_is_planned_with_the_others() -> None:
     found = strategy_plan({}, list(fleet()), fleet())
-    assert {host: labels["zerocopy.rdma/toy"] for host, labels in found["labels"].items()} == dict.fromkeys(
-        fleet(), "yes"
-    )
+    assert {
+        host: labels["zerocopy.rdma.node-restriction.kubernetes.io/toy"] for host, labels in found["labels"].items()
+    } == dict.fromkeys(fleet(), "yes")
     assert found["sets"][-1]["objects"] == [OBJECT]
-    told = strategies({}, list(fleet()), fleet(), {"h100-01": {"zerocopy.rdma/group": "h100"}})
-    assert "zerocopy.rdma/toy" in told["labels"]
+    told = strategies(
+        {}, list(fleet()), fleet(), {"h100-01": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "h100"}}
+    )
+    assert "zerocopy.rdma.node-restriction.kubernetes.io/toy" in told["labels"]
     assert "but dra still serves this node" in told["problems"][0]
 
 

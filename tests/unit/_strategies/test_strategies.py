@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategie
 
 Facts = Callable[..., dict[str, Any]]
 TEMPLATES = {"rdma_claims_templates": [{"name": "one-nic", "nics": 1}]}
-GROUP = "zerocopy.rdma/group"
+GROUP = "zerocopy.rdma.node-restriction.kubernetes.io/group"
 
 
 def hostvars(facts_of: Facts, **groups: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -198,7 +198,7 @@ def test_a_driver_stays_on_nodes_that_left_the_inventory(
     assert (
         found
         == [
-            "h100-03: zerocopy.rdma/group is 'h100', but no host of the run has the driver of this group any more, and"
+            f"h100-03: {GROUP} is 'h100', but no host of the run has the driver of this group any more, and"
             " pods hold devices of dra.net on this node (train/a, train/b): delete these pods first, or add the node to"
             " the inventory"
         ]
@@ -227,7 +227,7 @@ def test_teardown_asks_for_pods_that_need_a_driver(facts_of: Facts) -> None:
     held["gpu.nvidia.com"] = {"v100-01": ["train/c"], "else": ["other/d"]}
     found = strategies({}, list(hosts), hosts, labels, held, DAEMON_SETS)["needed"]
     assert found == [
-        f"h100-0{number}: zerocopy.rdma/group is 'h100', and pods hold devices of dra.net on this node (train/{pod}):"
+        f"h100-0{number}: {GROUP} is 'h100', and pods hold devices of dra.net on this node (train/{pod}):"
         " delete these pods first"
         for number, pod in ((1, "a"), (3, "b"))
     ]
@@ -248,12 +248,15 @@ def test_a_plugin_that_leaves_a_node(facts_of: Facts) -> None:
     """Preflight asks whether pods hold its devices."""
     plugin = {"rdma_strategy": "shared_device", "rdma_shared_device_resource": "hca"}
     hosts = hostvars(facts_of, v100=plugin, h100={**plugin, "rdma_strategy": "none"})
-    labels = {node: {"zerocopy.rdma/shared-device": node.partition("-")[0]} for node in ("v100-01", "h100-01", "else")}
+    labels = {
+        node: {"zerocopy.rdma.node-restriction.kubernetes.io/shared-device": node.partition("-")[0]}
+        for node in ("v100-01", "h100-01", "else")
+    }
     found = strategies({}, list(hosts), hosts, labels)["leaving"]
     assert found == {"h100-01": ["rdma/hca"]}
     # Not where it never was, or where nothing was allocated.
     assert strategies({}, list(hosts), hosts)["leaving"] == {}
-    served = {"h100-01": {"zerocopy.rdma/inject": "h100", GROUP: "h100"}}
+    served = {"h100-01": {"zerocopy.rdma.node-restriction.kubernetes.io/inject": "h100", GROUP: "h100"}}
     assert strategies({}, list(hosts), hosts, served)["leaving"] == {}
 
 
@@ -262,7 +265,10 @@ PLUGINS = [("shared_device", "rdma/rdma_"), ("host_device", "rdma/hostdev_"), ("
 
 def plugged(value: str) -> dict[str, str]:
     """The labels of a node that any of the plugins serves."""
-    return {"zerocopy.rdma/shared-device": value, "zerocopy.rdma/host-device": value}
+    return {
+        "zerocopy.rdma.node-restriction.kubernetes.io/shared-device": value,
+        "zerocopy.rdma.node-restriction.kubernetes.io/host-device": value,
+    }
 
 
 @pytest.mark.parametrize(("word", "start"), PLUGINS)
@@ -287,11 +293,13 @@ def test_a_group_that_has_another_name(facts_of: Facts, word: str, start: str) -
         assert set(found["v100-01"]) >= {f"{start}{name}" for name in names}
     # What is set for all groups was set for the old one, too.
     hosts = hostvars(facts_of, v100={"rdma_strategy": "shared_device", "rdma_shared_device_prefix": "example.org"})
-    found = strategies({}, list(hosts), hosts, {"v100-01": {"zerocopy.rdma/shared-device": "old"}})["leaving"]
+    found = strategies(
+        {}, list(hosts), hosts, {"v100-01": {"zerocopy.rdma.node-restriction.kubernetes.io/shared-device": "old"}}
+    )["leaving"]
     assert found == {"v100-01": ["rdma/rdma_old", "example.org/rdma_old"]}
 
 
-SHARED = [daemon_set({"zerocopy.rdma/shared-device": name}) for name in ("h100", "v100")]
+SHARED = [daemon_set({"zerocopy.rdma.node-restriction.kubernetes.io/shared-device": name}) for name in ("h100", "v100")]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +314,10 @@ SHARED = [daemon_set({"zerocopy.rdma/shared-device": name}) for name in ("h100",
 def test_a_plugin_of_nodes_that_left_the_inventory(facts_of: Facts, h100: dict[str, Any] | None, said: bool) -> None:
     groups = {"v100": {"rdma_strategy": "shared_device"}, **({} if h100 is None else {"h100": h100})}
     hosts = hostvars(facts_of, **groups)
-    labels = {node: {"zerocopy.rdma/shared-device": node.partition("-")[0]} for node in ("v100-01", "h100-03")}
+    labels = {
+        node: {"zerocopy.rdma.node-restriction.kubernetes.io/shared-device": node.partition("-")[0]}
+        for node in ("v100-01", "h100-03")
+    }
     found = strategies({}, list(hosts), hosts, labels, {}, SHARED)["leaving"]
     assert list(found) == ["h100-03"] * said
     assert all("rdma/rdma_h100" in names for names in found.values())
@@ -318,7 +329,10 @@ def test_teardown_asks_for_pods_that_hold_resources(facts_of: Facts) -> None:
     plugin = {"rdma_strategy": "shared_device"}
     hosts = hostvars(facts_of, v100=plugin, h100=plugin)
     # Of which the last one has left the inventory.
-    labels = {node: {"zerocopy.rdma/shared-device": node.partition("-")[0]} for node in ("v100-01", "h100-03")}
+    labels = {
+        node: {"zerocopy.rdma.node-restriction.kubernetes.io/shared-device": node.partition("-")[0]}
+        for node in ("v100-01", "h100-03")
+    }
     every = ["rdma/rdma_v100", "rdma/rdma_h100"]
     found = strategies({}, list(hosts), hosts, labels, {}, SHARED)["offered"]
     assert found.pop("shared_device") == {"v100-01": every, "h100-03": every}
@@ -369,7 +383,7 @@ def test_a_node_that_another_strategy_serves_is_refused(facts_of: Facts, monkeyp
     served = {host: {GROUP: host.partition("-")[0]} for host in hosts}
     found = strategies({}, list(hosts), hosts, served)
     assert found["problems"] == [
-        "v100-[01-02]: rdma_strategy is 'other', but dra still serves this node (label zerocopy.rdma/group=v100): move"
+        f"v100-[01-02]: rdma_strategy is 'other', but dra still serves this node (label {GROUP}=v100): move"
         " it with zerocopy.rdma.migrate (rdma_migrate_move=v100), or run zerocopy.rdma.provision with rdma_strategy"
         " none, which removes its objects, and then with other"
     ]

@@ -26,7 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import ob
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.cluster_client import Server, holding, node, pod
 
-LABEL = "zerocopy.rdma/group"
+LABEL = "zerocopy.rdma.node-restriction.kubernetes.io/group"
 LABELS = LabelsStep("Label", DRIVER, {"n1": {LABEL: "a"}, "n2": {LABEL: "a"}})
 OBJECTS = ObjectsStep("Apply", DRIVER, "driver", "kube-system", [{"kind": "ConfigMap"}])
 CLAIM_OBJECTS = ObjectsStep("Claims", CLAIMS, "claims", "kube-system", [{"kind": "DeviceClass"}])

@@ -427,7 +427,7 @@ def test_manifests_of_an_earlier_run_say_which_nics_a_driver_leaves_out(facts_of
 
 def test_problems_leave_no_plan(facts_of: Facts) -> None:
     own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
-    served = {**ANSWER, "nodes": {"n1": {"zerocopy.rdma/group": "ib"}}}
+    served = {**ANSWER, "nodes": {"n1": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "ib"}}}
     found = acted(plan_action, Modules(served), task_vars(n1=own))
     assert "but dra still serves this node" in found["problems"][0]
     with pytest.raises(AnsibleError):
@@ -477,9 +477,11 @@ def test_a_plan_made_again_says_what_it_wants_otherwise(facts_of: Facts) -> None
         return found
 
     assert again(n1={**own, **changed}, n2={**own, "rdma_strategy": "none"}) == []
-    assert again(n1={**own, **changed}, n2=own) == ["zerocopy.rdma/shared-device of n2: not planned before"]
+    assert again(n1={**own, **changed}, n2=own) == [
+        "zerocopy.rdma.node-restriction.kubernetes.io/shared-device of n2: not planned before"
+    ]
     # Where the claims are planned after the drivers, the cluster is asked though no node was changed.
     asked = len(modules.called)
     waited = acted(plan_action, modules, task_vars(n1=own, n2=own), plan=before["directory"], wait=True)
     assert (len(modules.called), waited["directory"] != before["directory"]) == (asked + 1, True)
-    assert waited["changes"] == ["zerocopy.rdma/shared-device of n2: not planned before"]
+    assert waited["changes"] == ["zerocopy.rdma.node-restriction.kubernetes.io/shared-device of n2: not planned before"]

@@ -37,8 +37,12 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.cluster_fleet import (
 )
 
 KNOWN = _inventory.options({})
-GROUP, SHARED, HOST_DEVICE = "zerocopy.rdma/group", "zerocopy.rdma/shared-device", "zerocopy.rdma/host-device"
-INJECT = "zerocopy.rdma/inject"
+GROUP, SHARED, HOST_DEVICE = (
+    "zerocopy.rdma.node-restriction.kubernetes.io/group",
+    "zerocopy.rdma.node-restriction.kubernetes.io/shared-device",
+    "zerocopy.rdma.node-restriction.kubernetes.io/host-device",
+)
+INJECT = "zerocopy.rdma.node-restriction.kubernetes.io/inject"
 LABELS = {"dra": GROUP, "shared_device": SHARED, "host_device": HOST_DEVICE, "inject": INJECT}
 POLICY = "NicClusterPolicy.mellanox.com"
 UNKNOWN = ClusterState(kubernetes=(1, 36))
@@ -400,7 +404,9 @@ def test_no_driver_is_removed_whose_devices_pods_hold(facts_of: Facts) -> None:
     hosts = [host(facts_of, "n1", "dra")]
     state = replace(provisioned(plan(hosts)), held={"dra.net": {"n1": ["llm/prefill"]}})
     (problem,) = removal(hosts, state).problems
-    assert problem.startswith("n1: zerocopy.rdma/group is 'dra', and pods hold devices of dra.net on this node")
+    assert problem.startswith(
+        "n1: zerocopy.rdma.node-restriction.kubernetes.io/group is 'dra', and pods hold devices of dra.net on this node"
+    )
     assert "llm/prefill" in problem
 
 

@@ -19,7 +19,7 @@ def entry(kind: str, name: str, before: int, after: int) -> dict[str, Any]:
     return difference(ObjectKey("", kind, "kube-system", name), *sides)
 
 
-LABELS = diff("labels of nodes", "", "n1 zerocopy.rdma/group: h100\n")
+LABELS = diff("labels of nodes", "", "n1 zerocopy.rdma.node-restriction.kubernetes.io/group: h100\n")
 OBJECTS = [
     entry("DaemonSet", "dranet-h100", 0, 1),
     entry("ConfigMap", "settings", 1, 2),

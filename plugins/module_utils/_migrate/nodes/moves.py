@@ -88,19 +88,21 @@ class NodeMove:
 class MovePlan:
     """``waves`` are the nodes with something to do; ``rest`` are nodes that would still have to move after this.
 
-    ``broken`` says what is wrong with nodes that are not to move, and of which it is not known whether they have to.
+    ``refused`` is by name of a node that is to move what is wrong with its annotations, so that it is left alone.
+    ``broken`` says the same of nodes that are not to move, and of which it is not known whether they have to.
     """
 
     nodes: List[NodeMove] = field(default_factory=list)
     waves: List[List[str]] = field(default_factory=list)
     rest: List[str] = field(default_factory=list)
+    refused: Dict[str, List[str]] = field(default_factory=dict)
     broken: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
 
     @property
     def last(self) -> bool:
         """Whether no node needs the objects of its old strategy afterwards."""
-        return not self.rest and not self.broken
+        return not (self.rest or self.refused or self.broken)
 
 
 def others(to: Strategy) -> List[str]:
@@ -172,7 +174,10 @@ def plan(
             found.problems.append(no_node(host.name))
             continue
         if node.broken:
-            (found.problems if host.name in moving else found.broken).extend(node.broken)
+            if host.name in moving:
+                found.refused[host.name] = list(node.broken)
+            else:
+                found.broken.extend(node.broken)
             continue
         at = state(node, to)
         if host.name not in moving:
@@ -284,9 +289,10 @@ def text(found: MovePlan, foreign: Sequence[ForeignPlugin] = ()) -> str:
     if found.rest:
         lines.append(f"Not moved by this run, though {STRATEGY} has changed: {', '.join(found.rest)}")
         lines.append("The objects of the old strategy stay until these nodes have moved.")
-    if found.broken:
+    broken = [*(line for told in found.refused.values() for line in told), *found.broken]
+    if broken:
         lines.append("The progress of these nodes cannot be determined, so the objects of the old strategy stay:")
-        lines += [f"  {line}" for line in found.broken]
+        lines += [f"  {line}" for line in broken]
     if found.waves and found.last:
         lines.append("At the end: remove the objects that no node needs any more (provision).")
     if foreign and found.nodes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.drain import drain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.look import (
@@ -69,8 +70,7 @@ def off(client: Client, step: MoveStep) -> Dict[str, Any]:
         wanted = replace(before, to=step.to, labels={**before.labels, **added})
         if use.mark == wanted and use.unschedulable:
             return None
-        annotations = {node_use.ANNOTATION: wanted.written()}
-        return {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}}
+        return {"metadata": wanted.metadata(), "spec": {"unschedulable": True}}
 
     node = MovingNode(client, step)
     changed = node.write(cordon)
@@ -125,7 +125,7 @@ def done(client: Client, step: MoveStep) -> Dict[str, Any]:
         if use.mark is None:
             return None
         spec = {} if use.mark.unschedulable else {"unschedulable": None}
-        return {"metadata": {"annotations": {node_use.ANNOTATION: None}}, "spec": spec}
+        return {"metadata": dict(node_use.NO_MARK), "spec": spec}
 
     changed = node.write(end)
     return {"changed": changed, "evicted": [], "warnings": _remove_stale(node) if changed else []}
@@ -144,19 +144,32 @@ def _remove_stale(node: MovingNode) -> List[str]:
     return list(removed["warnings"])
 
 
+def _other(mark: Mark, step: MoveStep) -> List[str]:
+    """Labels and resources of a mark that are not of the plan, so that they are not put back."""
+    site = Names(step.resources, step.gpu_resources)
+    labels = [name for name in mark.labels if name not in step.ours and name not in step.labels]
+    return [*labels, *(name for name in mark.counters if not is_rdma(name, site))]
+
+
 def back(client: Client, step: MoveStep) -> Dict[str, Any]:
-    """Put the node back as it was when its move began. Raises ClusterError."""
+    """Put the node back as it was when its move began: its labels and resources of the plan, and the cordon.
+
+    Raises ClusterError.
+    """
     node = MovingNode(client, step)
     use = node.look().use
     if use.mark is None:
         return {"changed": False, "evicted": []}
-    before = use.mark.labels
+    other = _other(use.mark, step)
+    before = {name: value for name, value in use.mark.labels.items() if name not in other}
     new: Labels = {name: None for name in step.ours if use.labels.get(name) and not before.get(name)}
     if new:
         _leave(node, new)
     node.label(before)
-    _count(node, use.mark.counters)
-    return {**done(client, step), "changed": True}
+    _count(node, {name: number for name, number in use.mark.counters.items() if name not in other})
+    ended = done(client, step)
+    told = [f"{step.node}: {name} is not put back, because it is not part of the plan" for name in other]
+    return {**ended, "changed": True, "warnings": [*told, *ended["warnings"]]}
 
 
 STEPS: Mapping[str, Callable[[Client, MoveStep], Dict[str, Any]]] = {"off": off, "on": on, "done": done, "back": back}

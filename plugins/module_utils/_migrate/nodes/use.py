@@ -4,15 +4,21 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a node that changes its strategy is at the moment: its labels, who cordoned it, and which pods use its NICs."""
+"""What a node that changes its strategy is at the moment: its labels, who cordoned it, and which pods use its NICs.
+
+The account of a kubelet may write all annotations of its own Node, so the mark of a move counts only with its digest
+in a label, which that account may not write (:mod:`_kube.node_labels`).
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters as plan_counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names, is_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import AnnotationError, content
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, strings, table, text
@@ -24,8 +30,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity imp
 
 # On a Node from the moment that it is cordoned for a move until it is uncordoned.
 ANNOTATION = "zerocopy.rdma/move"
+# The digest of the annotation.
+DIGEST = node_labels.of_nodes("move")
+# A value of a label has at most 63 characters.
+_DIGITS = 40
 NETNS_MODES = ("shared", "exclusive")
-_RIGHT = "JSON that a move has written (to, unschedulable, labels, counters and netns_mode)"
+_RIGHT = f"JSON that a move has written, with its digest in the label {DIGEST}"
 _WHEN = " if no run is moving the node"
 _POD = Kind("", "Pod")
 Read = TypeVar("Read")
@@ -51,19 +61,34 @@ class Mark:
         """As the annotation has it."""
         return json.dumps(asdict(self), sort_keys=True)
 
+    def metadata(self) -> Dict[str, Dict[str, str]]:
+        """What a node's metadata gets, in one write."""
+        return {"annotations": {ANNOTATION: self.written()}, "labels": {DIGEST: digest(self.written())}}
 
-def mark(node: str, annotations: Mapping[str, Any]) -> Optional[Mark]:
-    """The mark of a node with these annotations. Raises AnnotationError."""
+
+# The same when the move has ended.
+NO_MARK: Mapping[str, Mapping[str, None]] = {"annotations": {ANNOTATION: None}, "labels": {DIGEST: None}}
+
+
+def digest(written: str) -> str:
+    """Of a mark as the annotation has it."""
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def mark(node: str, annotations: Mapping[str, Any], labels: Mapping[str, str]) -> Optional[Mark]:
+    """The mark of a node with these annotations and labels. Raises AnnotationError."""
     written = annotations.get(ANNOTATION)
-    if written is None:
+    if written is None and DIGEST not in labels:
         return None
+    if written is None or digest(str(written)) != labels.get(DIGEST):
+        raise AnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN, DIGEST)
     found = content(written)
-    labels, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
-    right = isinstance(labels, dict) and all(value is None or isinstance(value, str) for value in labels.values())
+    before, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
+    right = isinstance(before, dict) and all(value is None or isinstance(value, str) for value in before.values())
     right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())
     right = right and found.get("netns_mode") in ("", *NETNS_MODES)
     if not right or not isinstance(found.get("to"), str) or not isinstance(found.get("unschedulable"), bool):
-        raise AnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN)
+        raise AnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN, DIGEST)
     return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"], found["netns_mode"])
 
 
@@ -196,25 +221,26 @@ def of_node(
     """A node with the pods on it, both as the API server gives them."""
     meta = table(node.get("metadata"))
     name, annotations = text(meta.get("name")), table(meta.get("annotations"))
+    labels = strings(meta.get("labels"))
     found, plugins = users(items, held, ours, site)
     broken: List[str] = []
 
-    def of_annotation(read_from: Callable[[str, Mapping[str, Any]], Read], otherwise: Read) -> Read:
+    def of_annotation(read: Callable[[], Read], otherwise: Read) -> Read:
         try:
-            return read_from(name, annotations)
+            return read()
         except AnnotationError as error:
             broken.append(str(error))
             return otherwise
 
     return NodeUse(
         name,
-        strings(meta.get("labels")),
+        labels,
         at(node, "spec", "unschedulable") is True,
-        of_annotation(mark, None),
+        of_annotation(lambda: mark(name, annotations, labels), None),
         resources(node, site),
         found,
         plugins,
-        of_annotation(plan_counters.recorded, {}),
+        of_annotation(lambda: plan_counters.recorded(name, annotations), {}),
         broken,
     )
 

@@ -9,6 +9,10 @@
 What a pod has to say it writes to its log, so nothing is executed in it, and nobody needs more rights than to make
 pods and to read their logs.
 
+Whoever may make pods in the namespace can give theirs our label and our names. So a pod is ours if this run has created
+it, which its UID says: others are neither waited for, nor read, nor changed. One of a run that was killed is deleted
+only if it has ended, has the name of a probe of this run, and nobody else has written any of it.
+
 A driver has to publish the devices of pods that have ended as it did before. DRANET looks at its node again some time
 after a NIC is back (``--inventory-min-poll-interval``). Until then a pod that is given the NIC starts without it, and
 nobody says so.
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import (
@@ -34,19 +39,26 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.disco
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
+    GroupKind,
     Object,
     ObjectKey,
-    listed,
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import FIELD_MANAGER, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import foreign
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.extended_resources import (
     requested,
     unfinished,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import gone, pod_trouble, until
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import (
+    Readiness,
+    gone,
+    pod_trouble,
+    until,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until as until_slices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 # Driver, pool and name of a device.
 _Key = Tuple[str, str, str]
@@ -98,6 +110,7 @@ def until_returned(
 
 
 _PODS = Resource("", "v1", "Pod", "pods", True, frozenset())
+_POD = GroupKind("", "Pod")
 _OURS = {"labelSelector": LABEL}
 _PAUSE_SECONDS = 0.5
 # Longer than the pod's own deadline, so that the kubelet is the one that ends it.
@@ -109,13 +122,14 @@ _RETURN_SECONDS = 180
 
 
 class _PodProbeRun:
+    """``live`` are by the names of probes the pods that this run has created, whose names may be longer."""
+
     def __init__(self, client: Client, recipe: Recipe, claims: str) -> None:
         self.client, self.recipe, self.claims = client, recipe, claims
         self.live: Dict[str, Object] = {}
         self.found: Dict[str, PodProbeResult] = {}
 
     def make(self, probe: PodProbe, peer: str = "") -> None:
-        path = _PODS.path(probe.namespace, probe.name)
         self.found[probe.name] = PodProbeResult(probe.name, probe.node)
         users = self._users(probe)
         if users:
@@ -123,10 +137,21 @@ class _PodProbeRun:
             self.found[probe.name].trouble = f"claim {probe.claim} is in use by {users}"
             return
         try:
-            query = {"fieldManager": FIELD_MANAGER, "force": "true"}
-            self.live[probe.name] = self.client.apply(path, manifest(probe, self.recipe, peer), query).body
+            self.live[probe.name] = self._created(manifest(probe, self.recipe, peer))
         except ApiError as error:
             self.found[probe.name].phase, self.found[probe.name].trouble = "Refused", str(error)
+
+    def _created(self, pod: Object) -> Object:
+        """The new pod, with a longer name where somebody else's pod has its own. Raises ApiError, ClusterError."""
+        path, query = _PODS.path(metadata(pod)["namespace"]), {"fieldManager": FIELD_MANAGER}
+        try:
+            return self.client.create(path, pod, query).body
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+        meta = {name: value for name, value in metadata(pod).items() if name != "name"}
+        meta["generateName"] = f"{metadata(pod)['name']}-"
+        return self.client.create(path, {**pod, "metadata": meta}, query).body
 
     def _users(self, probe: PodProbe) -> str:
         """Who uses the claim that the probe would share, and take the NIC from."""
@@ -165,9 +190,10 @@ class _PodProbeRun:
 
     def _look(self, probes: Sequence[PodProbe]) -> None:
         for namespace in sorted({probe.namespace for probe in probes}):
+            by_uid = {metadata(self.live[probe.name])["uid"]: probe.name for probe in probes}
             for pod in self.client.get(_PODS.path(namespace), _OURS).get("items") or []:
-                name = metadata(pod)["name"]
-                if name in self.live:
+                name = by_uid.get(metadata(pod)["uid"])
+                if name is not None:
                     self.live[name] = pod
                     self._allocation(pod, self.found[name])
 
@@ -198,7 +224,7 @@ class _PodProbeRun:
     def _log(self, probe: PodProbe) -> str:
         try:
             query = {"limitBytes": _MOST_LOG_BYTES}
-            return self.client.text(f"{_PODS.path(probe.namespace, probe.name)}/log", query)
+            return self.client.text(f"{_path(self.live[probe.name])}/log", query)
         except ClusterError as error:
             self.found[probe.name].trouble = self.found[probe.name].trouble or f"its log cannot be read: {error}"
             return ""
@@ -222,12 +248,33 @@ class _PodProbeRun:
 
     def remove(self, probes: Sequence[PodProbe]) -> None:
         """Delete the pods and wait until they are gone, because only then their NICs are free. Raises ClusterError."""
-        there = [probe for probe in probes if probe.name in self.live]
-        self.client.all(lambda probe: self.client.delete(_PODS.path(probe.namespace, probe.name), {}), there)
-        keys: List[Tuple[ObjectKey, Resource]] = [
-            (ObjectKey("", "Pod", probe.namespace, probe.name), _PODS) for probe in there
-        ]
-        until(self.client, keys, _GONE_SECONDS, gone)
+        there = [self.live[probe.name] for probe in probes if probe.name in self.live]
+        self.client.all(lambda pod: _delete(self.client, pod), there)
+        uids = {_key(pod): metadata(pod)["uid"] for pod in there}
+
+        def judge(key: ObjectKey, live: Optional[Object]) -> Readiness:
+            # Somebody else may have taken its name.
+            return gone(key, live if live and metadata(live)["uid"] == uids[key] else None)
+
+        until(self.client, [(key, _PODS) for key in uids], _GONE_SECONDS, judge)
+
+
+def _key(pod: Object) -> ObjectKey:
+    return ObjectKey(*_POD, metadata(pod)["namespace"], metadata(pod)["name"])
+
+
+def _path(pod: Object) -> str:
+    return _PODS.path(metadata(pod)["namespace"], metadata(pod)["name"])
+
+
+def _delete(client: Client, pod: Object) -> None:
+    """Delete this pod, and no other one of its name. Raises ApiError, ClusterError."""
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": metadata(pod)["uid"]}}
+    try:
+        client.delete(_path(pod), options)
+    except ApiError as error:
+        if error.status != HTTPStatus.CONFLICT:
+            raise
 
 
 def _seconds(pod: Object) -> Optional[float]:
@@ -275,15 +322,30 @@ def _claimed(client: Client, claims: str) -> Dict[str, List[Dict[str, str]]]:
     return found
 
 
-def _clear(client: Client, namespaces: Sequence[str]) -> None:
-    """Take away what a run left behind that was killed. Raises ClusterError where another run is under way."""
-    paths = {namespace: _PODS.path(namespace) for namespace in namespaces}
-    found = [pod for path in paths.values() for pod in client.get(path, _OURS).get("items") or []]
-    running = [f"Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}" for pod in found if not over(pod)]
-    if running:
-        raise ClusterError(f"pods of another run are still running; they end by themselves:\n{listed(running)}")
-    for pod in found:
-        client.delete(_PODS.path(metadata(pod)["namespace"], metadata(pod)["name"]), {})
+def _left_over(pod: Object) -> bool:
+    """Whether it looks like one that a run has left: it has ended, and nobody else has written any of it."""
+    entries = metadata(pod).get("managedFields") or []
+    return over(pod) and not foreign.managers(pod) and any(entry.get("manager") == FIELD_MANAGER for entry in entries)
+
+
+def clear(client: Client, probes: Sequence[PodProbe]) -> List[str]:
+    """Take away what a run that was killed has left under the names of these probes, and warn of other pods.
+
+    Raises ClusterError.
+    """
+    names = {(probe.namespace, probe.name) for probe in probes}
+    busy = []
+    for namespace in sorted({probe.namespace for probe in probes}):
+        for pod in client.get(_PODS.path(namespace), _OURS).get("items") or []:
+            place = (metadata(pod)["namespace"], metadata(pod)["name"])
+            if place in names and _left_over(pod):
+                _delete(client, pod)
+            elif not over(pod):
+                busy.append("/".join(place))
+    if not busy:
+        return []
+    text = f"pods with the label {LABEL} that are not of this run are there: {joined(busy)}"
+    return [f"{text}. If they are of another run, each may find NICs in use by the other"]
 
 
 def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str) -> List[PodProbeResult]:
@@ -295,7 +357,6 @@ def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str
     whole = _PodProbeRun(client, recipe, _api(version))
     slices = f"{_api(version)}/resourceslices"
     before = published(client, slices, {probe.node for probe in probes if probe.claims})
-    _clear(client, sorted({probe.namespace for probe in probes}))
     try:
         client.all(whole.make, [probe for probe in probes if not probe.peer])
         whole.follow(probes)

@@ -15,24 +15,28 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.daemon_sets import node_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_OF_PODS
 
 _READY = "its pod is ready, but has published nothing yet"
 # Pods whose logs are read in one look.
 _LOGS = 3
 # As kubernetes' ValidateResourceSlice says it.
 _TOO_LONG = re.compile(r"attributes\[([\w./-]{1,128})\][^\r\n]{0,200}?Too long: may not be more than 64 bytes")
-_SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_LABEL}"
+_SELECTOR = f"app.kubernetes.io/name=dranet,{GROUP_OF_PODS}"
 
 
-def driver_pods(client: Client, silent: Collection[str] = ()) -> Optional[Dict[str, str]]:
+def driver_pods(
+    client: Client, silent: Collection[str] = (), namespaces: Optional[Collection[str]] = None
+) -> Optional[Dict[str, str]]:
     """By node how its pod of DRANET is, ``None`` where pods may not be listed. Raises ApiError, ClusterError.
 
+    Pods elsewhere than in ``namespaces`` are not of the driver; ``None`` for any namespace.
     Of ``silent`` nodes, which publish nothing, the logs of the first few pods are read: others have the same trouble.
     """
     pods = client.items_if_allowed("/api/v1/pods", {"labelSelector": _SELECTOR})
     if pods is None:
         return None
+    pods = [pod for pod in pods if namespaces is None or (pod.get("metadata") or {}).get("namespace") in namespaces]
     found = {node_of(pod): state(pod) for pod in pods}
     for pod in [pod for pod in pods if node_of(pod) in silent and found[node_of(pod)] == _READY][:_LOGS]:
         found[node_of(pod)] = _refused(client, pod) or found[node_of(pod)]

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import kueue
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cluster
@@ -27,6 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
     NodeDifferences,
     NodeSeen,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 SUBSETS = ("slices", "devices")
 _QUEUE = GroupKind("kueue.x-k8s.io", "ClusterQueue")
@@ -38,12 +39,15 @@ _OF_KUEUE = {"labelSelector": "app.kubernetes.io/name=kueue"}
 class SliceRequest:
     """What the user asks for. ``wait_timeout`` is in seconds without progress, ``None`` not to wait.
 
+    ``namespaces`` are those of DRANET's DaemonSets, ``None`` if nobody knows: anybody can give a pod their labels.
+
     If the wait is in vain, that is not an error: ``silent`` says which nodes publish nothing, and why.
     """
 
     expected: Mapping[str, Any] = field(default_factory=dict)
     subsets: Sequence[str] = SUBSETS
     wait_timeout: Optional[float] = None
+    namespaces: Optional[Collection[str]] = None
 
 
 def info(client: Client, request: SliceRequest) -> Dict[str, Any]:
@@ -89,7 +93,7 @@ class _Info:
             ],
             "kueue_classes": self._kueue_classes(),
             "nodes": {name: _node(seen[name], differences, silent[name]) for name, differences in compared.items()},
-            "differences": compare.lines(compared),
+            "differences": [*compare.lines(compared), *_misplaced(slices)],
         }
         if self._asks_for("slices"):
             found["slices"] = [self._whole(piece) for piece in slices]
@@ -138,7 +142,7 @@ class _Info:
             for name, expected in self._expected.items()
             if model.DRANET in expected.drivers - publishing.get(name, set())
         ]
-        pods: Optional[Dict[str, str]] = driver_pods(self._client, silent) if silent else {}
+        pods: Optional[Dict[str, str]] = driver_pods(self._client, silent, self._request.namespaces) if silent else {}
         compared, seen = {}, {}
         for name, expected in self._expected.items():
             seen[name] = NodeSeen(
@@ -172,6 +176,12 @@ def _read(name: str, entry: Any) -> Expected:
         return compare.read(name, entry)
     except ValueError as error:
         raise ClusterError(f"expected: {name} {error}, use the result of the module plan") from error
+
+
+def _misplaced(slices: Sequence[Object]) -> List[str]:
+    nodes = model.misplaced(slices)
+    why = "ResourceSlices of this node are in a pool with another name than the node, so they do not count"
+    return [f"{fold(nodes)}: {why}"] if nodes else []
 
 
 def _node(seen: NodeSeen, compared: NodeDifferences, silent: Mapping[str, str]) -> Dict[str, Any]:

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests, node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
 
 KUBELET = "/var/lib/kubelet"
@@ -127,7 +127,7 @@ class DevicePlugin:
         return maps + [self._daemon_set(namespace, configuration) for configuration in every]
 
     def _metadata(self, namespace: str, configuration: PluginConfiguration) -> Manifest:
-        labels = {"app.kubernetes.io/name": self.name, self.label: configuration.value}
+        labels = {"app.kubernetes.io/name": self.name, node_labels.of_objects(self.label): configuration.value}
         return {"name": configuration.name, "namespace": namespace, "labels": labels}
 
     def _container(self, configuration: PluginConfiguration) -> Manifest:

@@ -19,6 +19,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import network_operator
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import OPERATED
@@ -32,7 +33,7 @@ COMPONENT = "ofedDriver"
 # The end of the label's value on nodes that have the driver.
 ENDING = ".ofed"
 # On a node from the moment that it is cordoned for the driver until it is uncordoned.
-TRIAL = "zerocopy.rdma/ofed"
+TRIAL = node_labels.of_nodes("ofed")
 # By the operator ``false`` where its driver is ready, or where none is deployed (controllers/mofed_wait_labels.go).
 WAITS = "network.nvidia.com/operator.mofed.wait"
 # On the operator's DaemonSets of the driver and on their pods (manifests/state-ofed-driver).

@@ -17,7 +17,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests, node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.manifests import Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.groups import (
     PluginGroup,
@@ -30,7 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 
-LABEL = "zerocopy.rdma/host-device"
+LABEL = node_labels.of_nodes("host-device")
 # How Multus is told of networks, and which resource a network's device is from (its docs/how-to-use.md).
 ANNOTATION, RESOURCE = "k8s.v1.cni.cncf.io/networks", "k8s.v1.cni.cncf.io/resourceName"
 PLUGIN = DevicePlugin(

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.exclusions import excluded
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import groups as plugin_groups
@@ -32,7 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
     wrong,
 )
 
-LABEL = "zerocopy.rdma/inject"
+LABEL = node_labels.of_nodes("inject")
 PREFIX = "rdma_inject_"
 POLICY, NAMESPACES, MEMLOCK = PREFIX + "policy", PREFIX + "namespaces", PREFIX + "memlock"
 EXCLUDE, METRICS = PREFIX + "exclude", PREFIX + "metrics"

@@ -16,13 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests, node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin.objects import (
     DevicePlugin,
     PluginConfiguration,
 )
 
-LABEL = "zerocopy.rdma/shared-device"
+LABEL = node_labels.of_nodes("shared-device")
 _DEFAULT_PREFIX = "rdma"
 PLUGIN = DevicePlugin(
     name="rdma-shared-device-plugin",

@@ -353,19 +353,30 @@ def test_objects_of_others_are_told_once() -> None:
 @pytest.mark.parametrize(
     ("labels", "terms", "found"),
     [
-        ({"zerocopy.rdma/shared-device": "h100"}, [], ["zerocopy.rdma/shared-device"]),
+        (
+            {"zerocopy.rdma.node-restriction.kubernetes.io/shared-device": "h100"},
+            [],
+            ["zerocopy.rdma.node-restriction.kubernetes.io/shared-device"],
+        ),
         # Nodes have it with claims.
-        ({"zerocopy.rdma/group": "h100"}, [], []),
+        ({"zerocopy.rdma.node-restriction.kubernetes.io/group": "h100"}, [], []),
         ({"example.com/gpu": "h100"}, [], []),
-        ({}, [[("zerocopy.rdma/inject", "In")]], ["zerocopy.rdma/inject"]),
-        ({}, [[("zerocopy.rdma/inject", "DoesNotExist")]], []),
-        ({}, [[("zerocopy.rdma/inject", "NotIn")]], []),
-        # Any of the terms will do.
-        ({}, [[("zerocopy.rdma/inject", "Exists")], [("zone", "Exists")]], []),
         (
             {},
-            [[("zerocopy.rdma/inject", "Exists"), ("a", "Exists")], [("zerocopy.rdma/inject", "Exists")]],
-            ["zerocopy.rdma/inject"],
+            [[("zerocopy.rdma.node-restriction.kubernetes.io/inject", "In")]],
+            ["zerocopy.rdma.node-restriction.kubernetes.io/inject"],
+        ),
+        ({}, [[("zerocopy.rdma.node-restriction.kubernetes.io/inject", "DoesNotExist")]], []),
+        ({}, [[("zerocopy.rdma.node-restriction.kubernetes.io/inject", "NotIn")]], []),
+        # Any of the terms will do.
+        ({}, [[("zerocopy.rdma.node-restriction.kubernetes.io/inject", "Exists")], [("zone", "Exists")]], []),
+        (
+            {},
+            [
+                [("zerocopy.rdma.node-restriction.kubernetes.io/inject", "Exists"), ("a", "Exists")],
+                [("zerocopy.rdma.node-restriction.kubernetes.io/inject", "Exists")],
+            ],
+            ["zerocopy.rdma.node-restriction.kubernetes.io/inject"],
         ),
     ],
 )

@@ -164,6 +164,8 @@ def test_which_request_is_not_guessed(options: RewriteOptions, why: str) -> None
 
 def test_a_label_that_nodes_lose_is_left_to_people() -> None:
     item = named("decode")
-    item["spec"]["template"]["spec"]["nodeSelector"] = {"zerocopy.rdma/shared-device": "h100"}
+    item["spec"]["template"]["spec"]["nodeSelector"] = {
+        "zerocopy.rdma.node-restriction.kubernetes.io/shared-device": "h100"
+    }
     _there, notes = moved(item)
-    assert notes == [("decode", "left", "selects nodes by zerocopy.rdma/shared-device")]
+    assert notes == [("decode", "left", "selects nodes by zerocopy.rdma.node-restriction.kubernetes.io/shared-device")]

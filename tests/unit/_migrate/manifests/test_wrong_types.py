@@ -42,11 +42,12 @@ metadata:
 spec:
   hostNetwork: true
   dnsPolicy: ClusterFirstWithHostNet
-  nodeSelector: {zerocopy.rdma/shared-device: v100}
+  nodeSelector: {zerocopy.rdma.node-restriction.kubernetes.io/shared-device: v100}
   affinity:
     nodeAffinity:
       requiredDuringSchedulingIgnoredDuringExecution:
-        nodeSelectorTerms: [{matchExpressions: [{key: zerocopy.rdma/inject, operator: In, values: [v100]}]}]
+        nodeSelectorTerms:
+          - matchExpressions: [{key: zerocopy.rdma.node-restriction.kubernetes.io/inject, operator: In, values: [v100]}]
   volumes: [{name: ib, hostPath: {path: /dev/infiniband}}]
   resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
   initContainers: [{name: first, image: a/b, restartPolicy: Always, resources: {limits: {rdma/ib: 1}}}]

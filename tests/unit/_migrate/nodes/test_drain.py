@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.moving_node import NODE, PlayedNode, pod
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
 
-OURS = "zerocopy.rdma/shared-device"
+OURS = "zerocopy.rdma.node-restriction.kubernetes.io/shared-device"
 PLUGIN = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
 BUDGET = "The disruption budget keep needs 1 healthy pods and has 1 currently"
 

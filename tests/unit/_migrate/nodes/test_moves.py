@@ -27,7 +27,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import r
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 
 Facts = Callable[..., dict[str, Any]]
-GROUP, SHARED = "zerocopy.rdma/group", "zerocopy.rdma/shared-device"
+GROUP, SHARED = (
+    "zerocopy.rdma.node-restriction.kubernetes.io/group",
+    "zerocopy.rdma.node-restriction.kubernetes.io/shared-device",
+)
 DRA, PLUGIN = registry.STRATEGIES["dra"], registry.STRATEGIES["shared_device"]
 POD = User("llm", "decode-0", "u1", "rdma/hca", "StatefulSet llm/decode", "StatefulSet")
 OLD = NodeUse("n1", {SHARED: "h100"}, resources={"rdma/hca": 63}, users=[POD])
@@ -94,8 +97,8 @@ def test_a_plugin_of_somebody_else_stops_a_move_unless_labels_keep_it_away() -> 
     assert found.problems == []
     assert found.nodes[0].off == {
         SHARED: None,
-        "zerocopy.rdma/host-device": None,
-        "zerocopy.rdma/inject": None,
+        "zerocopy.rdma.node-restriction.kubernetes.io/host-device": None,
+        "zerocopy.rdma.node-restriction.kubernetes.io/inject": None,
         "example.org/rdma": None,
     }
     assert moves.plan([host()], {}, ["n1"], MoveOptions()).problems == [
@@ -170,20 +173,25 @@ def test_plugins_of_others_are_named_with_what_removes_them() -> None:
         '{"to": "dra", "unschedulable": false, "labels": {}, "counters": {}, "netns_mode": "Y"}',
     ],
 )
-def test_an_annotation_of_somebody_else_is_refused(written: str) -> None:
+@pytest.mark.parametrize("signed", [False, True])
+def test_an_annotation_of_somebody_else_is_refused(written: str, signed: bool) -> None:
     meta = {"name": "n1", "annotations": {node_use.ANNOTATION: written}}
+    # Whether it has the label of the digest or not, and be it the right one.
+    meta["labels"] = {node_use.DIGEST: node_use.digest(written)} if signed else {}
     found = node_use.of_node({"metadata": meta}, [], {}, [])
     (said,) = found.broken
-    assert (found.mark, len(said) < 500) == (None, True)
+    assert (found.mark, len(said) < 700) == (None, True)
     assert said.startswith(f"n1: annotation zerocopy.rdma/move is '{written[:10]}")
+    label = node_use.DIGEST
     assert said.endswith(
-        "it must be JSON that a move has written (to, unschedulable, labels, counters and netns_mode): remove it if no"
-        " run is moving the node (kubectl annotate node n1 zerocopy.rdma/move-)"
+        f"it must be JSON that a move has written, with its digest in the label {label}: remove both if no run is"
+        f" moving the node (kubectl annotate node n1 zerocopy.rdma/move- && kubectl label node n1 {label}-)"
     )
 
 
 def test_each_annotation_that_cannot_be_read_is_named() -> None:
-    meta = {"name": "n1", "annotations": {node_use.ANNOTATION: MARK.written(), counters.ANNOTATION: "100"}}
+    meta: dict[str, Any] = {"name": "n1", **MARK.metadata()}
+    meta["annotations"][counters.ANNOTATION] = "100"
     found = node_use.of_node({"metadata": meta}, [], {}, [])
     assert (found.mark, found.counters) == (MARK, {})
     assert found.broken == [
@@ -204,14 +212,16 @@ def test_an_annotation_that_cannot_be_read_stops_the_move_of_its_own_node_only()
         "The progress of these nodes cannot be determined, so the objects of the old strategy stay:",
         "  n2: annotation",
     ]
-    assert moves.plan([host(name) for name in names], uses, names, MoveOptions()).problems == ["n2: annotation"]
+    found = moves.plan([host(name) for name in names], uses, names, MoveOptions())
+    assert (found.waves, found.refused, found.problems) == ([["n1"]], {"n2": ["n2: annotation"]}, [])
+    assert moves.text(found).splitlines()[-1] == "  n2: annotation"
     # A node that is not in the inventory is nobody's.
     assert moves.plan([host("n1")], uses, ["n1"], MoveOptions()).broken == []
 
 
 def test_a_mark_comes_back_as_it_was_written() -> None:
-    assert node_use.mark("n1", {node_use.ANNOTATION: MARK.written()}) == MARK
-    assert node_use.mark("n1", {}) is None
+    assert node_use.mark("n1", **MARK.metadata()) == MARK
+    assert node_use.mark("n1", {}, {}) is None
     node = replace(OLD, mark=MARK, plugins=[], counters={"rdma.io/hca": 100}, broken=["n1: annotation"])
     assert node_use.read(json.loads(json.dumps(node_use.written(node)))) == node
 
@@ -270,7 +280,7 @@ def test_pods_that_get_devices_by_an_annotation_use_the_nics() -> None:
 
 
 def test_to_and_from_injection() -> None:
-    inject, label = registry.STRATEGIES["inject"], "zerocopy.rdma/inject"
+    inject, label = registry.STRATEGIES["inject"], "zerocopy.rdma.node-restriction.kubernetes.io/inject"
     assert moves.state(OLD, inject) == moves.TODO
     had = NodeUse("n1", {label: "h100"}, counters={"rdma.io/hca": 100})
     assert moves.state(had, inject) == moves.DONE
@@ -287,7 +297,7 @@ def test_what_a_node_shows_with_injection(facts_of: Facts) -> None:
     hosts = [InventoryHost("n1", "v100", {"rdma_strategy": "inject"}, facts)]
     found = moves.objects(hosts, {"n1": OLD}, ["n1"], ClusterState(), variables.options_of())
     assert (found.problems, found.sets) == ([], [])
-    assert found.labels == {"n1": {"zerocopy.rdma/inject": "v100"}}
+    assert found.labels == {"n1": {"zerocopy.rdma.node-restriction.kubernetes.io/inject": "v100"}}
     assert found.counters == {"n1": {"rdma.io/hca": 100}}
     assert {group: [(one.name, *one.hosts) for one in requests] for group, requests in found.requests.items()} == {
         "v100": [("nearest", "n1")]
@@ -315,9 +325,9 @@ def test_nics_in_pods_tell_a_device_plugin_nothing(facts_of: Facts) -> None:
     assert moves.plannable(dra, {"n1": NodeUse("n1", {SHARED: "v100"})}) == dra
 
 
-@pytest.mark.parametrize(("rest", "broken"), [([], []), (["n2"], []), ([], ["n2: annotation"])])
-def test_when_the_objects_of_the_old_strategy_go(rest: list[str], broken: list[str]) -> None:
-    assert moves.MovePlan(rest=rest, broken=broken).last is not bool(rest or broken)
+@pytest.mark.parametrize("left", [{}, {"rest": ["n2"]}, {"broken": ["n2: annotation"]}, {"refused": {"n2": ["n2: x"]}}])
+def test_when_the_objects_of_the_old_strategy_go(left: dict[str, Any]) -> None:
+    assert moves.MovePlan(**left).last is not bool(left)
 
 
 _SET = {"changed": True, "netns_mode": "exclusive"}

@@ -26,9 +26,10 @@ NODE = "/api/v1/nodes/n1"
 STEP = MoveStep("n1", to="dra", timeout=0)
 
 
-def node(annotations: dict[str, str]) -> dict[str, Any]:
+def node(mark: Mark | None = None, **meta: Any) -> dict[str, Any]:
+    own = mark.metadata() if mark else {"annotations": {}}
     return {
-        "metadata": {"name": "n1", "uid": "u", "resourceVersion": "1", "annotations": annotations},
+        "metadata": {"name": "n1", "uid": "u", "resourceVersion": "1", **own, **meta},
         "spec": {"unschedulable": True},
         "status": {"capacity": {"rdma/a": "63"}, "allocatable": {"rdma/a": "0"}},
     }
@@ -41,7 +42,7 @@ def cluster(server: Server) -> Server:
         "/api/v1/pods": (200, {}, {"metadata": {"resourceVersion": "1"}, "items": []}),
         "/api/v1/nodes": status(403, "nodes is forbidden"),
     }
-    marked: Reply = (200, {}, node({ANNOTATION: Mark("dra").written()}))
+    marked: Reply = (200, {}, node(Mark("dra")))
     server.decide = lambda method, _path, _body: (200, {}, {}) if method == "PATCH" else marked
     return server
 
@@ -61,7 +62,7 @@ def test_a_node_that_cannot_be_uncordoned_has_not_moved(cluster: Server, client:
 
 
 def test_what_could_not_be_awaited_is_a_warning(cluster: Server, client: Client) -> None:
-    listed = {"metadata": {"resourceVersion": "1"}, "items": [node({})]}
+    listed = {"metadata": {"resourceVersion": "1"}, "items": [node()]}
     cluster.paths["/api/v1/nodes"] = (200, {}, listed)
     found = done(client, STEP)
     assert ["written again by the kubelet" in warning for warning in found["warnings"]] == [True]
@@ -75,7 +76,7 @@ def test_gpus_that_only_the_site_knows(cluster: Server, client: Client) -> None:
         "spec": {"nodeName": "n1", "hostNetwork": True, "containers": [container]},
     }
     cluster.paths["/api/v1/pods"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [pod]})
-    cluster.paths["/api/v1/nodes"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [node({})]})
+    cluster.paths["/api/v1/nodes"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [node()]})
     for own, users in ((["example.org/gpu"], ["train-0"]), ([], [])):
         seen = MovingNode(client, MoveStep("n1", gpu_resources=own)).look()
         assert [user.name for user in seen.use.users] == users
@@ -85,8 +86,8 @@ def test_gpus_that_only_the_site_knows(cluster: Server, client: Client) -> None:
 
 def test_a_node_with_an_annotation_of_somebody_else_is_on_its_own(cluster: Server, client: Client) -> None:
     """All others can be planned. No step is run on the node itself, which cannot be put back as it was."""
-    theirs = node({ANNOTATION: "moved by hand"})
-    other = node({ANNOTATION: Mark("dra").written()})
+    theirs = node(annotations={ANNOTATION: "moved by hand"})
+    other = node(Mark("dra"))
     other["metadata"]["name"] = "n2"
     cluster.paths["/api/v1/nodes"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [theirs, other]})
     found = info(client, [], [], Names())
@@ -108,7 +109,7 @@ def test_what_a_node_was_is_what_it_was_before_the_first_run(
     mark: Mark | None, kept: str, cluster: Server, client: Client
 ) -> None:
     """The run that was killed may have changed its netns mode."""
-    found: list[dict[str, Any]] = [node({ANNOTATION: mark.written()} if mark else {})]
+    found: list[dict[str, Any]] = [node(mark)]
     found[0]["spec"], found[0]["status"] = {}, {}
 
     def answer(method: str, _path: str, sent: bytes) -> Reply:
@@ -127,12 +128,10 @@ def test_a_resource_that_only_counts_pods_keeps_no_node_in_its_strategy(
     begun: bool, cluster: Server, client: Client
 ) -> None:
     """No device plugin offers it, so nobody but the move itself takes it away."""
-    resource, label = "rdma.io/hca", "zerocopy.rdma/inject"
-    annotations = {counters.ANNOTATION: json.dumps({resource: 100})}
-    if begun:
-        annotations[ANNOTATION] = Mark("inject", labels={label: None}).written()
-    found = node(annotations)
-    found["metadata"]["labels"] = {label: "h100"}
+    resource, label = "rdma.io/hca", "zerocopy.rdma.node-restriction.kubernetes.io/inject"
+    found = node(Mark("inject", labels={label: None}) if begun else None)
+    found["metadata"]["annotations"][counters.ANNOTATION] = json.dumps({resource: 100})
+    found["metadata"].setdefault("labels", {})[label] = "h100"
     found["status"] = {name: {resource: "100"} for name in ("capacity", "allocatable")}
 
     def merged(old: Any, new: Any) -> Any:

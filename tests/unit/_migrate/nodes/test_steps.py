@@ -18,7 +18,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.moving_node import NODE, RESOURCE, PlayedNode, pod
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
 
-OLD, NEW, THIRD = "zerocopy.rdma/shared-device", "zerocopy.rdma/group", "zerocopy.rdma/host-device"
+OLD, NEW, THIRD = (
+    "zerocopy.rdma.node-restriction.kubernetes.io/shared-device",
+    "zerocopy.rdma.node-restriction.kubernetes.io/group",
+    "zerocopy.rdma.node-restriction.kubernetes.io/host-device",
+)
 OURS, THEIRS, AWAY = [NEW, OLD, THIRD], "example.org/rdma", "example.org/no-rdma"
 PLUGIN = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
 
@@ -29,7 +33,8 @@ def step(**options: Any) -> MoveStep:
 
 def marked(played: PlayedNode, mark: Mark) -> PlayedNode:
     """The same in the middle of a move."""
-    played.node["metadata"]["annotations"][ANNOTATION] = mark.written()
+    for part, own in mark.metadata().items():
+        played.node["metadata"][part].update(own)
     played.node["spec"]["unschedulable"] = True
     return played
 
@@ -53,8 +58,9 @@ def test_the_old_way_loses_its_labels_and_what_they_were_is_kept(server: Server,
     assert steps.predicted(client, off, "off")["changed"] is False
     assert steps.off(client, off)["changed"] is False
     assert (len(played.written), mark_of(played)["labels"]) == (written, before)
-    assert steps.back(client, step())["changed"] is True
-    assert played.labels == {OLD: "v100", THEIRS: "yes", "other": "label"}
+    back = steps.back(client, off)
+    assert (back["changed"], back["warnings"]) == (True, [])
+    assert played.node["metadata"]["labels"] == {OLD: "v100", THEIRS: "yes", "other": "label"}
     assert (played.node["spec"], played.node["metadata"]["annotations"]) == ({}, {})
 
 
@@ -136,6 +142,19 @@ def test_nothing_comes_to_a_node_that_does_not_move(server: Server, client: Clie
         assert steps.predicted(client, step(), name)["changed"] is False
         assert steps.STEPS[name](client, step())["changed"] is False
     assert (played.written, played.labels) == ([], {OLD: "v100"})
+
+
+def test_only_what_is_of_the_plan_is_put_back(server: Server, client: Client) -> None:
+    """A label that was given by hand, or by another inventory; one of a resource that is not RDMA."""
+    mark = Mark("dra", False, {OLD: "v100", THEIRS: "yes", "other": "1"}, {RESOURCE: 63, "example.org/gpu": 8})
+    server.decide = played = marked(PlayedNode(), mark)
+    found = steps.back(client, step(labels={THEIRS: None}))
+    assert played.node["metadata"]["labels"] == {OLD: "v100", THEIRS: "yes"}
+    assert played.node["status"]["capacity"] == {RESOURCE: "63"}
+    assert found["warnings"] == [
+        "n1: other is not put back, because it is not part of the plan",
+        "n1: example.org/gpu is not put back, because it is not part of the plan",
+    ]
 
 
 def test_the_way_back_waits_only_for_what_has_come(server: Server, client: Client) -> None:

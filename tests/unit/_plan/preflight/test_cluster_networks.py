@@ -87,8 +87,11 @@ def test_networks_that_the_api_server_does_not_tell() -> None:
 
 
 def test_labels_of_nodes() -> None:
-    labelled = {"metadata": {"name": "n1", "labels": {"zerocopy.rdma/group": "h100"}}}
-    assert info([labelled, node("n2")])["nodes"] == {"n1": {"zerocopy.rdma/group": "h100"}, "n2": {}}
+    labelled = {"metadata": {"name": "n1", "labels": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "h100"}}}
+    assert info([labelled, node("n2")])["nodes"] == {
+        "n1": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "h100"},
+        "n2": {},
+    }
 
 
 def test_dra_is_asked_for_where_a_strategy_needs_it() -> None:
@@ -228,13 +231,22 @@ def test_the_daemon_sets_of_a_set() -> None:
     client: Any = Answers([node("n1")])
     driver = Parent("zerocopy-rdma-driver", "kube-system")
     meta = {"name": "dranet-h100", "namespace": "rdma", "labels": {"applyset.kubernetes.io/part-of": driver.id}}
+    meta["managedFields"] = [{"manager": "zerocopy.rdma", "operation": "Apply"}]
     spec = {"template": {"spec": {"nodeSelector": {"example.org/group": "h100"}}}}
-    sets = [{"metadata": {**meta, "uid": "1"}, "spec": spec, "status": {}}]
+    # Of a tenant, in another namespace; and one that this tool has not applied.
+    theirs = [{**meta, "namespace": "tenant"}, {**meta, "name": "x", "managedFields": []}]
+    sets = [{"metadata": {**one, "uid": "1"}, "spec": spec, "status": {}} for one in (meta, *theirs)]
+    parent = driver.object(driver.scope([], ["rdma"]))
     query = urlencode({"labelSelector": f"applyset.kubernetes.io/part-of in ({driver.id})"})
     client._answers[f"/apis/apps/v1/daemonsets?{query}"] = {"items": sets}
     told = {"name": "dranet-h100", "namespace": "rdma", "set": driver.id}
     expected = [{"kind": "DaemonSet", "metadata": told, "spec": spec}]
+    assert cluster.info(client, False, [driver])["daemon_sets"] == []
+    client._answers[driver.path] = parent
     assert cluster.info(client, False, [driver])["daemon_sets"] == expected
+    # A parent that cannot be read is refused when the set is applied.
+    del parent["metadata"]["annotations"]
+    assert cluster.info(client, False, [driver])["daemon_sets"] == []
     assert cluster.info(client, False)["daemon_sets"] == []
 
 

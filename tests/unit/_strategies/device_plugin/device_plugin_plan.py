@@ -68,8 +68,12 @@ class PluginFleet:
         }
 
 
-SHARED_DEVICE = PluginFleet("shared_device", "zerocopy.rdma/shared-device", {})
-HOST_DEVICE = PluginFleet("host_device", "zerocopy.rdma/host-device", {"rdma_host_device_networks": ["10.90.0.0/24"]})
+SHARED_DEVICE = PluginFleet("shared_device", "zerocopy.rdma.node-restriction.kubernetes.io/shared-device", {})
+HOST_DEVICE = PluginFleet(
+    "host_device",
+    "zerocopy.rdma.node-restriction.kubernetes.io/host-device",
+    {"rdma_host_device_networks": ["10.90.0.0/24"]},
+)
 FLEETS = pytest.mark.parametrize("fleet", [SHARED_DEVICE, HOST_DEVICE], ids=lambda fleet: fleet.strategy)
 SRIOV = PluginFleet("sriov", HOST_DEVICE.label, HOST_DEVICE.needed, "host_device")
 # By who runs the plugin instead of us, and the kinds in which they are told.

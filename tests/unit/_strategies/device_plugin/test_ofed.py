@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
 )
 from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy_plan
 
-LABEL, TRIAL = SHARED_DEVICE.label, "zerocopy.rdma/ofed"
+LABEL, TRIAL = SHARED_DEVICE.label, "zerocopy.rdma.node-restriction.kubernetes.io/ofed"
 DRAIN = "kubernetes.core.k8s_drain"
 NFD = "feature.node.kubernetes.io/"
 OWN = {
@@ -119,7 +119,7 @@ def test_provision_leaves_the_driver_where_it_is(facts_of: Facts) -> None:
 def test_a_driver_is_not_loaded_again_because_ports_have_changed(facts_of: Facts) -> None:
     found = plan(fleet(facts_of), {"v100-01": "v100-12345678.ofed"})
     assert len(found["problems"]) == 1
-    assert "by the label zerocopy.rdma/shared-device=v100-12345678.ofed and would get v100.ofed" in found["problems"][0]
+    assert f"by the label {LABEL}=v100-12345678.ofed and would get v100.ofed" in found["problems"][0]
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,10 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
 )
 from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy, strategy_plan
 
-INJECT = PluginFleet("inject", "zerocopy.rdma/inject", {})
+INJECT = PluginFleet("inject", "zerocopy.rdma.node-restriction.kubernetes.io/inject", {})
 recorded, right = INJECT.recorded, INJECT.right
 ANNOTATIONS = {"rdma.zerocopy.io/nics": "nearest", "required-plugins.noderesource.dev": '["zerocopy-rdma"]'}
-SHARED = "zerocopy.rdma/shared-device"
+SHARED = "zerocopy.rdma.node-restriction.kubernetes.io/shared-device"
 
 
 def ask_of(found: dict[str, Any], group: str = "ib") -> dict[str, Any]:

@@ -84,7 +84,7 @@ def test_nodes_on_which_it_is_not_ready(
 
 POLICY = ObjectKey("mellanox.com", "NicNodePolicy", "", "rdma-shared-v100")
 POLICIES = Resource("mellanox.com", "v1alpha1", "NicNodePolicy", "nicnodepolicies", False, frozenset({"watch"}))
-GROUP, NIC = "zerocopy.rdma/shared-device", "feature.node.kubernetes.io/pci-15b3.present"
+GROUP, NIC = "zerocopy.rdma.node-restriction.kubernetes.io/shared-device", "feature.node.kubernetes.io/pci-15b3.present"
 NODE = {GROUP: "v100", NIC: "true"}
 
 

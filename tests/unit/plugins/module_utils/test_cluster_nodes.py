@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
 
-LABEL, OLD = "zerocopy.rdma/group", "zerocopy.rdma/old"
+LABEL, OLD = "zerocopy.rdma.node-restriction.kubernetes.io/group", "zerocopy.rdma.node-restriction.kubernetes.io/old"
 
 
 def node(name: str, **labels: str) -> Dict[str, Any]:

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests, node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
 
 # On a node it says which group's DaemonSet runs there: deployment.py plans it, _provision/nodes.py sets it. Host names
 # in the DaemonSet instead would restart every driver of the group when a node is added.
-GROUP_LABEL = "zerocopy.rdma/group"
+GROUP_LABEL = node_labels.of_nodes("group")
+# On the DaemonSet and its pods.
+GROUP_OF_PODS = node_labels.of_objects(GROUP_LABEL)
 
 _NAME = "dranet"
 _NAME_LABEL = "app.kubernetes.io/name"
@@ -112,7 +114,7 @@ def arguments(driver: Driver) -> List[str]:
 
 
 def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
-    labels = {_NAME_LABEL: _NAME, GROUP_LABEL: driver.group}
+    labels = {_NAME_LABEL: _NAME, GROUP_OF_PODS: driver.group}
     # Where one of them is missing the kubelet says so, instead of making an empty directory and a driver without use.
     has_to_exist = "Directory"
     volumes = [

@@ -28,8 +28,12 @@ def _pod(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_dranet(item: Mapping[str, Any]) -> bool:
-    """By its name or labels, or by the image or command of a container."""
-    if item["kind"] != "DaemonSet":
+    """By its name or labels, or by the image or command of a container.
+
+    Anybody can make a DaemonSet that looks like one. Pods that may not do what DRANET does are refused where Pod
+    Security admission, or a policy, limits the namespace.
+    """
+    if item["kind"] != "DaemonSet" or item.get("refused"):
         return False
     labels = ((item["spec"].get("selector") or {}).get("matchLabels") or {}).values()
     if _NAME in (item["metadata"]["name"], *labels):

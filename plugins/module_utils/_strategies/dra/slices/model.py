@@ -121,12 +121,27 @@ def specs(objects: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
             yield document["spec"]
 
 
+def _of_its_pool(spec: Mapping[str, Any]) -> bool:
+    """Whether a slice is in the pool of its node, or not of a single node.
+
+    The account of a kubelet may publish slices with the name of its own node (NodeRestriction), but in any pool, and
+    one with a newer generation would hide the devices of another node. Drivers name pools of devices of a node after it
+    (``PublishResources`` of NVIDIA's k8s-dra-driver-gpu, of ROCm's k8s-gpu-dra-driver and of dranet).
+    """
+    return not spec.get("nodeName") or spec["nodeName"] == spec["pool"]["name"]
+
+
+def misplaced(objects: Iterable[Mapping[str, Any]]) -> List[str]:
+    """The nodes with slices in pools that are not theirs; these do not count."""
+    return sorted({str(spec["nodeName"]) for spec in specs(objects) if not _of_its_pool(spec)})
+
+
 def devices(objects: Iterable[Mapping[str, Any]]) -> List[SliceDevice]:
     """The devices of ResourceSlices or lists of them, in any version of the API.
 
     Of each pool only the slices of the newest generation count, as for the scheduler. Raises ValueError.
     """
-    every = list(specs(objects))
+    every = [spec for spec in specs(objects) if _of_its_pool(spec)]
     newest: Dict[Tuple[str, str], int] = {}
     for spec in every:
         key = (spec["driver"], spec["pool"]["name"])
@@ -149,7 +164,7 @@ def publishing(objects: Iterable[Mapping[str, Any]]) -> Dict[str, Set[str]]:
     """By node the drivers that have a ResourceSlice for it, be it one without devices."""
     found: Dict[str, Set[str]] = {}
     for spec in specs(objects):
-        if spec.get("nodeName"):
+        if spec.get("nodeName") and _of_its_pool(spec):
             found.setdefault(spec["nodeName"], set()).add(spec["driver"])
     return found
 

@@ -39,17 +39,17 @@ def test_a_daemon_set_for_each_group() -> None:
     found = plan(hosts, {name: Facts() for name, _group, _variables in hosts})
     assert found.problems == []
     assert found.labels == {
-        "h100-01": {"zerocopy.rdma/group": "h100-new"},
-        "v100-01": {"zerocopy.rdma/group": "v100"},
-        "v100-02": {"zerocopy.rdma/group": "v100"},
-        "login": {"zerocopy.rdma/group": None},
+        "h100-01": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "h100-new"},
+        "v100-01": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "v100"},
+        "v100-02": {"zerocopy.rdma.node-restriction.kubernetes.io/group": "v100"},
+        "login": {"zerocopy.rdma.node-restriction.kubernetes.io/group": None},
     }
     assert [node["metadata"]["name"] for node in found.nodes] == ["h100-01", "v100-01", "v100-02"]
     made = daemon_sets(found)
     assert set(made) == {"dranet-h100-new", "dranet-v100"}
     for name, item in made.items():
         pod = item["spec"]["template"]["spec"]
-        assert pod["nodeSelector"] == {"zerocopy.rdma/group": name[len("dranet-") :]}
+        assert pod["nodeSelector"] == {"zerocopy.rdma.node-restriction.kubernetes.io/group": name[len("dranet-") :]}
         volumes = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
         assert {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]} == volumes
     arguments, others = (

@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_c
 from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
 
 Facts = Callable[..., dict[str, Any]]
-GROUP = "zerocopy.rdma/group"
+GROUP = "zerocopy.rdma.node-restriction.kubernetes.io/group"
 # The first has a bond at an address where the second one has no NIC.
 UPLINK, OTHER = "a100-01", "v100-01"
 
@@ -151,7 +151,7 @@ def test_a_label_without_a_driver_brings_none(hosts: list[InventoryHost]) -> Non
     found = plan(silent(uplink), other, drivers=objects.read([], labelled(UPLINK, "a100-09", OTHER)))
     assert found.objects == []
     assert found.problems == [
-        "a100-[01,09]: zerocopy.rdma/group is 'gpu', but this group has no driver yet, and without facts, the NICs that"
+        f"a100-[01,09]: {GROUP} is 'gpu', but this group has no driver yet, and without facts, the NICs that"
         " this node needs are unknown: gather its facts, or remove the label from the node"
     ]
 
