@@ -17,6 +17,8 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writing
 
 _ENDINGS = (".yml", ".yaml", ".json")
+# The third name that kustomize looks for.
+_NAME = "Kustomization"
 
 
 class FileError(Exception):
@@ -62,7 +64,7 @@ def _places(given: str) -> Iterator[Place]:
             # Directories of the repository itself, such as .git.
             names[:] = sorted(name for name in names if not name.startswith("."))
             for name in sorted(files):
-                if name.lower().endswith(_ENDINGS):
+                if name.lower().endswith(_ENDINGS) or name == _NAME:
                     path = os.path.relpath(os.path.join(directory, name), real)
                     yield Place(real, path, path)
     else:
