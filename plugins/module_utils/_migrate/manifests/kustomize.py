@@ -10,6 +10,7 @@ Nothing is built here. A patch that touches what a rewrite changes stays as it i
 
 from __future__ import annotations
 
+import bisect
 import functools
 import json
 import os
@@ -140,7 +141,7 @@ def patched(paths: Sequence[str], site: Names, builds: Sequence[Build] = ()) -> 
             if inline:
                 found.inline.add(real)
             _keep(found, shown, targets, read(real), functools.partial(_sources, path, (), set(), read))
-    every = {os.path.realpath(path) for path in paths}
+    every = sorted({os.path.realpath(path) for path in paths})
     for build in builds:
         patches = _patches(os.path.dirname(build.path), build.body, set(), read)
         inline, targets = _touched(patches, found, build.shown, site)
@@ -315,12 +316,14 @@ def _with(prefix: str, suffix: str, outer: Affixes) -> Affixes:
     return [*((f"{first}{prefix}", f"{suffix}{last}") for first, last in outer), (prefix, suffix)]
 
 
-def _built(build: Build, paths: Set[str], read: _Read) -> Iterator[Source]:
-    """The files that a build has: of a directory without a kustomization, all that are in it."""
+def _built(build: Build, paths: Sequence[str], read: _Read) -> Iterator[Source]:
+    """The files that a build has: of a directory without a kustomization, all that are in it. ``paths`` are sorted."""
     outer = _with(text(build.body.get("namePrefix")), text(build.body.get("nameSuffix")), ())
     for directory in build.directories:
         kustomizations = list(_in(directory))
         for path in kustomizations:
             yield from _sources(path, outer, set(), read)
         below = os.path.join(os.path.realpath(directory), "")
-        yield from (Source(path, outer) for path in sorted(paths) if not kustomizations and path.startswith(below))
+        # The last character that there is: all paths below come before it.
+        inside = paths[bisect.bisect_left(paths, below) : bisect.bisect_left(paths, f"{below}\U0010ffff")]
+        yield from (Source(path, outer) for path in inside if not kustomizations)

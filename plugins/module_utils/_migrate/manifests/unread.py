@@ -42,7 +42,7 @@ _LATER = r"(?:\$|\{\{|<|%)"
 _IS_LATER = re.compile(rf"\s*{_LATER}")
 # In a text: values of a chart, JSON, an option of helm (which escapes dots), with a number after it.
 _IN_TEXT = re.compile(
-    rf"(?<![\w./\\~-])({_WAY}{{1,253}}/[A-Za-z0-9._-]{{1,63}})[\"']?\s*[:=]\s*[\"']?(?=[1-9]|{_LATER})"
+    rf"(?<![\w./\\~\]-])({_WAY}{{1,253}}/[A-Za-z0-9._-]{{1,63}})[\"']?\s*[:=]\s*[\"']?(?=[1-9]|{_LATER})"
 )
 _ON_HOST = re.compile(rf"\bhostNetwork[\"']?\s*[:=]\s*[\"']?(?:true\b|{_LATER})")
 # In the path of a JSON Patch.
@@ -58,9 +58,14 @@ _NAME = (
     r"|qedr[0-9]+|(?:roce|ib|rdma)(?:p[0-9]+)+s[0-9]+[a-z0-9]*)"
 )
 _HCAS = re.compile(rf"{_NAME}(?::[0-9]+)?(?:,\s*{_NAME}(?::[0-9]+)?)*")
-_HCA_GIVEN = re.compile(
-    rf"(?i:[\w-]{{0,40}}(?:dev|hca|nic|rail|net|ib)[\w-]{{0,40}}|(?<![\w-])-d|_include)\\?[\"']?(?:\s{{0,9}}[:=]\s{{0,9}}|\s{{1,9}})\\?[\[\"']{{0,2}}({_NAME})\b"
+_HCA = re.compile(rf"(?<![\w.-]){_NAME}\b")
+_GIVEN = re.compile(
+    r"(?:(?:dev|hca|nic|rail|net|ib)[\w-]{0,40}|(?<![\w-])-d|_include)\\?[\"']?(?:\s{0,9}[:=]\s{0,9}|\s{1,9})\\?[\[\"']{0,2}\Z",
+    re.IGNORECASE,
 )
+_BEFORE = 80
+# A domain has at most 253 characters, and each of its dots may be escaped.
+_LONGEST = 400
 _DEVICES = re.compile(r"(?:\A|\bpath[\"']?\s{0,9}[:=]\s{0,9}[\"']?)/dev/infiniband(?![\w-])")
 # Variables that say RDMA without an HCA (Mooncake's store, KServe's scripts), and settings of transports.
 _SAYING = {"MOONCAKE_PROTOCOL": "rdma", "KSERVE_INFER_ROCE": "true", "protocol": "rdma"}
@@ -209,8 +214,12 @@ def _is_rdma(name: str, site: Names) -> bool:
 
 def _ends(name: str) -> List[str]:
     """It, and what is behind its dots: quotas have a word before it, options of helm a path, whose dots are escaped."""
-    steps = re.split(r"(?<!\\)\.", name)
-    return [".".join(steps[place:]).replace("\\", "") for place in range(len(steps))]
+    way, slash, last = name.partition("/")
+    if not slash:
+        return [name]
+    # Whatever somebody writes before the domain of a resource.
+    steps = re.split(r"(?<!\\)\.", way[-_LONGEST:])[len(way) > _LONGEST :]
+    return [".".join(steps[place:]).replace("\\", "") + slash + last for place in range(len(steps))]
 
 
 def _variables(environment: Mapping[str, str]) -> Iterator[str]:
@@ -237,4 +246,7 @@ def _of_text(value: str, site: Names) -> Iterator[str]:
     yield from (f"{name}=rdma" for name in dict.fromkeys(_PROTOCOL.findall(value)))
     variables = {**dict(_VARIABLE.findall(value)), **pods.options(value)}
     yield from _variables(variables)
-    yield from dict.fromkeys(name for name in _HCA_GIVEN.findall(value) if name not in "".join(variables.values()))
+    known = "".join(variables.values())
+    for found in _HCA.finditer(value):
+        if found[0] not in known and _GIVEN.search(value, max(0, found.start() - _BEFORE), found.start()):
+            yield found[0]
