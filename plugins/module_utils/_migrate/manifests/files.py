@@ -103,6 +103,11 @@ def _files(request: FilesRequest) -> Tuple[List[_File], List[Dict[str, str]]]:
     for place in disk.found(request.paths):
         try:
             file = _File(place, disk.read(place.full))
+            if place.path.lower().endswith(disk.TEMPLATES) and place.full not in given:
+                signs = unread.signs(file.text, request.options.site)
+                why = f"has {unread.told(signs)}, but is a template: render it first, or change it by hand"
+                notes += [{"file": place.below, "object": "", "level": rewrite.CANNOT, "text": why}] if signs else []
+                continue
             file.documents = yaml_values.read(file.text)
             if not request.directory:
                 disk.inside(place)

@@ -256,7 +256,9 @@ def _replacement(here: str, entry: Mapping[str, Any]) -> Iterator[Patch]:
 
 
 def _patch(here: str, path: str, inline: str, target: Optional[Target]) -> Iterator[Patch]:
-    if path:
+    if "://" in path:
+        yield Patch("", [_UNKNOWN], target)
+    elif path:
         full = os.path.join(here, path)
         yield Patch(full, _content(full), target)
     elif inline:

@@ -80,6 +80,13 @@ _GPUS = re.compile(r"(?:num|number|n)?[_-]?gpus?[_-]?(?:count|num|number|per[_-]
 # Their values are names of other things, or text for people.
 _NO_SIGN = ("apiVersion", "image")
 _NO_KIND = ("CustomResourceDefinition",)
+# Their pods have annotations of the object itself.
+_OF_PODS = ("Pod", "InferenceService", "LLMInferenceService")
+# Switches of charts and custom resources. Operators of drivers have the same, and no workloads.
+_SWITCH = re.compile(
+    r"(?:enable|use|with)?[_-]?(?:rdma|roce|infiniband|gpu_?direct_?rdma)[_-]?(?:enabled)?", re.IGNORECASE
+)
+_NO_SWITCH = ("ClusterPolicy", "NicClusterPolicy", "SriovOperatorConfig", "GPUCluster", "NVIDIADriver")
 # Dynamo has those that are not well known in a map of their own.
 _REQUESTS = ("limits", "requests", "custom")
 _NOTHING = (None, False, "", 0, "0")
@@ -97,15 +104,24 @@ def signs(document: Any, site: Names, without: Collection[int] = ()) -> List[str
     body = document
     if is_object(document):
         body = {key: value for key, value in document.items() if key != "metadata"}
-    if at(document, "kind") == "Pod" and id(at(document, "metadata")) not in without:
+    if at(document, "kind") in _OF_PODS and id(at(document, "metadata")) not in without:
         body = {**body, "annotations": at(document, "metadata", "annotations")}
     values = list(everything(body, without))
     found = [sign for value in values for sign in _of(value, site)]
     if not found and any(_on_host(value) for value in values):
         found = [f"hostNetwork with {name}" for value in values for name in _beside(value, site)][:1]
+    if at(document, "kind") not in _NO_SWITCH:
+        found += [f"{name}: true" for value in values for name in _switches(value)]
     every = list(dict.fromkeys(found))
     # An HCA that is in what another sign says is no further one.
     return [sign for sign in every if not (_HCAS.fullmatch(sign) and any(sign in other for other in {*every} - {sign}))]
+
+
+def _switches(value: Any) -> Iterator[str]:
+    for name, entry in table(value).items():
+        on = at(entry, "enabled") if isinstance(entry, dict) else entry
+        if (on is True or on == "true") and isinstance(name, str) and _SWITCH.fullmatch(name):
+            yield name
 
 
 def _on_host(value: Any) -> bool:

@@ -437,3 +437,28 @@ def test_a_patch_of_whole_containers(rewrite: Run, patched: str) -> None:
     }
     found = rewrite(files)
     assert (found["changed"], "base/deployment.yaml" in found["stays"]) == ([], True)
+
+
+def test_templates_and_links_are_not_passed_over(rewrite: Run, tmp_path: Path) -> None:
+    elsewhere, inside = tmp_path / "elsewhere", tmp_path / "in"
+    for path in (elsewhere, inside / "real"):
+        path.mkdir(parents=True)
+        (path / "a.yaml").write_text(_deployment(_BOTH))
+    (inside / "out").symlink_to(elsewhere)
+    (inside / "again").symlink_to(inside / "real")
+    template = _deployment(_BOTH).replace("replicas: 1", "replicas: {{ n }}")
+    files = {"in/a.yaml.j2": template, "in/b.tpl": "{{- define }}", "in/values.yaml.gotmpl": "rdma/ib: {{ .n }}\n"}
+    found = rewrite(files, paths=[str(inside)])
+    assert found["changed"] == ["real/a.yaml"]
+    assert set(found["stays"]) == {"out", "a.yaml.j2", "values.yaml.gotmpl"}
+    assert found["stays"]["a.yaml.j2"].startswith("has rdma/hca, but is a template")
+    assert f"is a link to the directory {elsewhere}" in found["stays"]["out"]
+
+
+def test_a_patch_from_the_net_may_be_about_anything(rewrite: Run) -> None:
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH),
+        "base/kustomization.yaml": f"{_BASE}patches: [{{path: 'https://example.org/p.yaml', target: {{name: srv}}}}]\n",
+    }
+    found = rewrite(files)
+    assert (found["changed"], set(found["stays"])) == ([], {"base/deployment.yaml", "base/kustomization.yaml"})

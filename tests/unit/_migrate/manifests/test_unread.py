@@ -106,6 +106,14 @@ def _of(kind: str, spec: str, group: str = "example.org") -> str:
             "a",
             "mlx5_0",
         ),
+        (_of("HelmRelease", "{values: {prefill: {rdma: {enabled: true}}}}"), "a", "has rdma: true, but"),
+        (_of("Engine", "{network: {enableRDMA: 'true'}}"), "a", "has enableRDMA: true, but"),
+        (
+            "{apiVersion: serving.kserve.io/v1alpha1, kind: LLMInferenceService, metadata: {name: a, annotations: "
+            "{k8s.v1.cni.cncf.io/networks: roce-p2}}, spec: {model: {uri: x}}}",
+            "a",
+            "has k8s.v1.cni.cncf.io/networks: roce-p2, but not where a pod",
+        ),
         # Values of a chart, and a JSON Patch.
         ("{resources: {limits: {rdma/ib: 1}}}", "", "has rdma/ib: 1, but is no Kubernetes object"),
         ("[{op: add, path: /spec/containers/0/resources/limits/rdma~1ib, value: '1'}]", "", "has rdma/ib, but is no"),
@@ -190,6 +198,8 @@ _OURS = yaml.safe_dump(config_map("default", SCRIPT))
         _of(
             "NodeFeatureRule", "{rules: [{name: rdma, labels: {rdma.available: 'true', openshift.io/scc: restricted}}]}"
         ),
+        _of("ClusterPolicy", "{driver: {rdma: {enabled: true}}}", "nvidia.com"),
+        _of("Sandbox", "{rdma: {enabled: false}, roce: 3}"),
         _of("Sandbox", "{hostNetwork: '{{ .Values.hostNetwork }}', limits: {cpu: 8}}"),
         "[1, null, a]",
         "null",
