@@ -100,7 +100,8 @@ def _before(slot: Slot, otherwise: str) -> Tuple[Any, str]:
 class _Object:
     """An object on its way: as it was before any rewrite, and as it is to be. With ``stays`` it is not touched.
 
-    ``rewritten``: its pods have the requests of the group, before this run or with it.
+    ``rewritten``: its pods have the requests of the group, before this run or with it. ``seen`` is what is said of one
+    that is not, although its pods use RDMA.
     """
 
     slot: Slot
@@ -109,6 +110,7 @@ class _Object:
     item: Any
     stays: bool = False
     rewritten: bool = False
+    seen: Sequence[str] = ()
 
 
 class _Rewriter:
@@ -173,7 +175,10 @@ class _Rewriter:
         for container in [each for pod in shapes if plans for each in pod.containers]:
             for name in [each for each in container.resources if may_be_rdma(each, self.options.site)]:
                 self.note(unit, LEFT, f"container {container.name} has {name}, which may be RDMA: {_IF_RDMA}")
-        self._left(unit, shapes, LEFT if plans else CANNOT)
+        told = list(self._told(shapes))
+        for text_of_finding in told if plans else ():
+            self.note(unit, LEFT, text_of_finding)
+        unit.seen = [] if plans else told
         unit.rewritten = bool(plans)
         if not plans and any(pod.host_network and pod.claims for pod in shapes):
             self.note(unit, CANNOT, "has hostNetwork beside claims, which no rewrite replaces: change it by hand")
@@ -211,26 +216,27 @@ class _Rewriter:
             plans.append((template, requests))
         return plans, reasons
 
-    def _left(self, unit: _Object, shapes: Sequence[PodShape], level: str) -> None:
+    def _told(self, shapes: Sequence[PodShape]) -> Iterator[str]:
+        """What a rewrite leaves to people."""
         every = [finding for pod in shapes for finding in findings.of_pod(pod, self.options.site)]
         for finding in findings.merged(every):
             if finding.code in _LEFT and not _solved(finding):
                 where = f" (container {', '.join(finding.containers)})" if finding.containers else ""
-                self.note(unit, level, f"{catalogue.text(finding)}{where}")
+                yield f"{catalogue.text(finding)}{where}"
 
     def unread(self, documents: List[Any], units: Sequence[_Object], fixed: Collection[int]) -> None:
         """A note for all that asks for RDMA, is not rewritten, and has none."""
-        done = {(id(unit.slot.holder), unit.slot.place): unit for unit in units if unit.rewritten}
+        of_place = {(id(unit.slot.holder), unit.slot.place): unit for unit in units}
         have = {(note.document, note.ref) for note in self.notes}
         for slot in slots(documents):
             item = slot.holder[slot.place]
             ref = slot.ref(self.options.namespace) if workloads.is_object(item) else _NOTHING
-            unit = done.get((id(slot.holder), slot.place))
-            if unit:
+            unit = of_place.get((id(slot.holder), slot.place))
+            if unit and unit.rewritten:
                 self._beside(unit)
                 continue
             told = (slot.document, ref) in have or slot.document in fixed
-            found = [] if told else unread.signs(item, self.options.site)
+            found = [] if told else unread.signs(item, self.options.site) or (unit.seen if unit else ())
             if found:
                 self.notes.append(Note(slot.document, ref, CANNOT, f"has {unread.told(found)}, {_why_unread(ref)}"))
 

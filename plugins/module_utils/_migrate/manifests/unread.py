@@ -210,7 +210,7 @@ def _of(value: Any, site: Names) -> Iterator[str]:
                     yield f"{name}: {printable(entry)}"
         for name, entry in strings(value).items():
             if findings.is_ours(name) or (_CHOOSING.fullmatch(name) and _WORD.search(entry)):
-                yield f"{name}: {printable(entry)}"
+                yield f"{name}: {printable(' '.join(entry.split()))}"
         yield from _variables(strings(value))
         yield from _hcas(text(entry) for entry in value.values())
     elif isinstance(value, list):
@@ -256,7 +256,9 @@ def _of_text(value: str, site: Names) -> Iterator[str]:
         return
     if _DEVICES.search(value):
         yield "/dev/infiniband"
-    yield from (name for name in dict.fromkeys(_IN_TEXT.findall(value)) if _is_rdma(name, site))
+    for name in dict.fromkeys(_IN_TEXT.findall(value)):
+        if any(is_rdma(end, site) or may_be_rdma(end, site) for end in _ends(name)):
+            yield name
     pointed = (name.replace("~1", "/") for name in dict.fromkeys(_IN_PATH.findall(value)))
     yield from (name for name in pointed if is_rdma(name, site))
     yield from (f"{name}=rdma" for name in dict.fromkeys(_PROTOCOL.findall(value)))

@@ -448,9 +448,10 @@ def test_templates_and_links_are_not_passed_over(rewrite: Run, tmp_path: Path) -
     (inside / "again").symlink_to(inside / "real")
     template = _deployment(_BOTH).replace("replicas: 1", "replicas: {{ n }}")
     files = {"in/a.yaml.j2": template, "in/b.tpl": "{{- define }}", "in/values.yaml.gotmpl": "rdma/ib: {{ .n }}\n"}
+    files["in/c.tpl"] = "vke.volcengine.com/rdma: {{ .Values.rdma | quote }}\n"
     found = rewrite(files, paths=[str(inside)])
     assert found["changed"] == ["real/a.yaml"]
-    assert set(found["stays"]) == {"out", "a.yaml.j2", "values.yaml.gotmpl"}
+    assert set(found["stays"]) == {"out", "a.yaml.j2", "c.tpl", "values.yaml.gotmpl"}
     assert found["stays"]["a.yaml.j2"].startswith("has rdma/hca, but is a template")
     assert f"is a link to the directory {elsewhere}" in found["stays"]["out"]
 
