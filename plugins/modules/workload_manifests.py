@@ -35,8 +35,9 @@ extends_documentation_fragment:
 options:
   paths:
     description:
-      - Files, and directories in which all C(*.yml), C(*.yaml) and C(*.json) files are read. Directories whose names
-        start with a dot are skipped. Only regular files up to 16 MiB are read.
+      - Files, and directories in which all C(*.yml), C(*.yaml) and C(*.json) files are read, and C(Kustomization).
+        Directories whose names start with a dot are skipped. Only regular files up to 16 MiB are read. Templates such
+        as C(*.j2), C(*.tpl) and C(*.jsonnet) are never changed, but named in RV(notes) if they ask for RDMA.
       - Give manifests that belong together, such as an InferencePool and its pods, in the same call.
     type: list
     elements: path

@@ -29,20 +29,25 @@ Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
 
 _ALL, _PUBLISHED = "zerocopy.rdma.cluster_info", "zerocopy.rdma.resource_slice_info"
 _RIGHTS = "zerocopy.rdma.cluster_rights"
+# Where nodes or drivers may have been changed before, and where not.
+NOTHING_CHANGED, NOTHING_MORE = "Nothing was changed.", "Nothing more was changed."
 
 
 class ForbiddenError(ValueError):
     """The user may not read what is asked for; the message is about the first right that is missing."""
 
 
-def everything(question: Mapping[str, Any], ask: Ask) -> Dict[str, Any]:
-    """All that steps depend on (:func:`question`). Raises ValueError without an answer, also ForbiddenError."""
+def everything(question: Mapping[str, Any], ask: Ask, kept: str = NOTHING_CHANGED) -> Dict[str, Any]:
+    """All that steps depend on (:func:`question`). Raises ValueError without an answer, also ForbiddenError.
+
+    ``kept`` is the sentence about what the run has changed until now.
+    """
     answer = ask(_ALL, question)
     if answer.get("status") == HTTPStatus.FORBIDDEN:
-        raise ForbiddenError(f"Nothing was changed. {_why(_ALL, answer)}")
+        raise ForbiddenError(f"{kept} {_why(_ALL, answer)}")
     if answer.get("failed") or "kubernetes" not in answer:
         why = _why(_ALL, answer).rstrip(".")
-        raise ValueError(f"Nothing was changed. {why}. With rdma_cluster=none, manifests are written instead.")
+        raise ValueError(f"{kept} {why}. With rdma_cluster=none, manifests are written instead.")
     return answer
 
 
@@ -62,11 +67,11 @@ def reach(fleet: Fleet, ask: Ask) -> None:
         everything({"resource_api": fleet.resource_api, "api_only": True}, ask)
 
 
-def denied(steps: Sequence[Mapping[str, Any]], ask: Ask, look: Mapping[str, Any]) -> List[str]:
+def denied(steps: Sequence[Mapping[str, Any]], ask: Ask, look: Mapping[str, Any], kept: str) -> List[str]:
     """The rights that these steps and this look need, and the user does not have. Raises ValueError."""
     answer = ask(_RIGHTS, {"steps": steps, "look": dict(look)})
     if answer.get("failed"):
-        raise ValueError(f"Nothing was changed. {_why(_RIGHTS, answer)}")
+        raise ValueError(f"{kept} {_why(_RIGHTS, answer)}")
     return list(answer.get("denied") or [])
 
 

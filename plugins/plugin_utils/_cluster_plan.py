@@ -44,13 +44,13 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         return _without_steps(run_of, options, ask)
     present, wait = options["state"] == "present", options["wait"] and not run_of.check
     question = _question(run_of, options, wait)
+    # With a plan of before, nodes may have been changed since, and drivers before claims are planned again.
+    kept = _cluster_look.NOTHING_MORE if options["plan"] else _cluster_look.NOTHING_CHANGED
     try:
-        answer = _cluster_look.everything(question, ask) if run_of.with_cluster else {}
+        answer = _cluster_look.everything(question, ask, kept) if run_of.with_cluster else {}
     except _cluster_look.ForbiddenError as error:
-        lacking = _rights(run_of, options, ask, question)
-        raise ValueError(
-            "\n".join(["Nothing was changed. Fix this first:", *lacking]) if lacking else str(error)
-        ) from error
+        lacking = _rights(run_of, options, ask, question, kept)
+        raise ValueError("\n".join([f"{kept} Fix this first:", *lacking]) if lacking else str(error)) from error
     is_late = bool(answer) and not wait and not run_of.check and _cluster_look.late(run_of, answer)
     # Outside check mode, the driver of a chart and its classes will exist when claims are applied.
     classes = not (registry.charts(run_of.values) and (run_of.check or is_late))
@@ -80,7 +80,7 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         told = plan.warnings if run_of.check else plan.problems
         # Claims are planned again when the drivers have published.
         again = {"published": {"wait": True}} if "published" in answer and steps.CLAIMS in options["rights"] else {}
-        told += _cluster_look.denied(wanted, ask, again)
+        told += _cluster_look.denied(wanted, ask, again, kept)
     published = answer.get("published") or {}
     result = {
         **_result(run_of, plan, present),
@@ -107,7 +107,7 @@ def _question(run_of: Fleet, options: Mapping[str, Any], wait: bool) -> Dict[str
     return _cluster_look.question(run_of, resource_api, with_slices, wait, [*options["unready"], *run_of.failed])
 
 
-def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, question: Mapping[str, Any]) -> List[str]:
+def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, question: Mapping[str, Any], kept: str) -> List[str]:
     """What the user lacks who may not even read what the plan depends on, planned as for a cluster that has nothing.
 
     To remove, each set may be there.
@@ -117,7 +117,7 @@ def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, question: Mappi
     make = cluster_plan.cluster_plan if present else cluster_plan.removal
     plan = make(run_of.hosts, nothing, run_of.known, options["strategies"])
     wanted = [step for step in plan.steps if step.part in options["rights"]]
-    return _cluster_look.denied(steps.written(wanted), ask, question)
+    return _cluster_look.denied(steps.written(wanted), ask, question, kept)
 
 
 def _details(

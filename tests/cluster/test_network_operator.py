@@ -112,9 +112,9 @@ def test_fields_of_others_are_left_alone(
     assert fields(other)["changed"]
     assert policy(cluster_set) == {**SITES, **other}
     said = fields({"rdmaSharedDevicePlugin": {**MULTUS, "config": "[]"}}, "another")["msg"]
-    assert ".spec.rdmaSharedDevicePlugin.config belongs to ours; nothing was changed" in said
+    assert ".spec.rdmaSharedDevicePlugin.config belongs to ours; it was not changed" in said
     said = fields(ours, without=["spec.secondaryNetwork.cniPlugins"])["msg"]
-    assert "spec.secondaryNetwork.cniPlugins belongs to somebody; nothing was changed" in said
+    assert "spec.secondaryNetwork.cniPlugins belongs to somebody; the object was not changed" in said
     assert policy(cluster_set) == {**SITES, **other}
     assert fields(ours, "another")["changed"]
     assert actions(fields({}, state="absent")) == {f"NicClusterPolicy {POLICY}": "configured"}

@@ -44,6 +44,9 @@ _OTHERS = re.compile(
     re.IGNORECASE,
 )
 _LIKE_GPU = re.compile(r"[^/]+/(?:.*[^a-z])?v?gpus?(?:[^a-z].*)?", re.IGNORECASE)
+# Of clouds, and of device plugins whose resources the site names (vke.volcengine.com/rdma, vpc.amazonaws.com/efa,
+# koordinator.sh/rdma, spidernet.io/shared_cx5_gpu1).
+_LIKE_RDMA = re.compile(r"(?:.*[^a-z])?(?:erdma|efa|infiniband|srd)(?:[^a-z].*)?")
 # Whatever the domain: a site may build NVIDIA's plugin with its own.
 _PARTITION = re.compile(r"mig-.*|.*[0-9]g\.[0-9]+gb.*|(?!spx_)[a-z]+_nps[0-9]+")
 _SHARE = re.compile(r".*\.shared|(?:.*[^a-z])?(?:vgpu|grid)(?:[^a-z].*)?|[a-z]?gpu[.-]?(?:mem|core|percent).*")
@@ -105,3 +108,10 @@ def is_gpu(name: str, site: Names = WELL_KNOWN) -> bool:
 def may_be_gpu(name: str, site: Names = WELL_KNOWN) -> bool:
     """The same, or its name says so although nobody has told whose it is (``example.com/gpu``)."""
     return is_gpu(name, site) or (not is_rdma(name, site) and _LIKE_GPU.fullmatch(name) is not None)
+
+
+def may_be_rdma(name: str, site: Names = WELL_KNOWN) -> bool:
+    """Whether its name sounds like RDMA, although nobody has told whose it is."""
+    known = is_rdma(name, site) or is_gpu(name, site) or "/" not in name
+    found = _NIC.fullmatch(_last(name)) or _LIKE_RDMA.fullmatch(_last(name))
+    return not known and found is not None

@@ -45,6 +45,7 @@ _BY_HAND = {
     "MOONCAKE_DEVICE": catalogue.NIC_BY_HAND,
     "UCX_NET_DEVICES": catalogue.NIC_BY_HAND,
     "--disaggregation-ib-device": catalogue.NIC_BY_HAND,
+    "--mooncake-ib-device": catalogue.NIC_BY_HAND,
     "UCX_TLS": catalogue.TRANSPORT_BY_HAND,
     "MC_GID_INDEX": catalogue.GID_BY_HAND,
     "NCCL_IB_GID_INDEX": catalogue.GID_BY_HAND,

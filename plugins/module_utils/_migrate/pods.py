@@ -112,8 +112,10 @@ class Pool:
 # A server's port in a command: --port 8000, --port=8000.
 _PORT = re.compile(r"(?:^|\s)--port[=\s]\s*['\"]?([0-9]{1,5})\b")
 _EXPORT = re.compile(r"(?:^|[\s;&(\"'])([A-Z][A-Z0-9_]{2,60})=(\"[^\"]*\"|'[^']*'|[^\s;&\"']*)")
-# Options of servers that name NICs (SGLang's documentation, "PD disaggregation").
-_OPTION = re.compile(r"(?:^|\s)(--disaggregation-ib-device)[=\s]\s*['\"]?([^\s'\"]+)")
+# Options of servers that name NICs (python/sglang/srt/server_args.py of SGLang).
+_OPTION = re.compile(
+    r"(?:^|[\s\"'\[,])(--(?:disaggregation|mooncake)-ib-device)(?:[=\s]|[\"'],)\s*['\"]?(\{[^}]{0,300}\}|[^\s'\"\]]+)"
+)
 # Operators of a NodeSelectorRequirement that a node without the label does not meet.
 _NEEDING = ("In", "Exists", "Gt", "Lt")
 POOLS = (Kind("inference.networking.k8s.io", "InferencePool"), Kind("inference.networking.x-k8s.io", "InferencePool"))
@@ -208,7 +210,7 @@ def _container(container: Mapping[str, Any], name: str, init: bool) -> Container
                 text(variable.get("name")): text(variable.get("value")) for variable in variables if "value" in variable
             },
             **set_there,
-            **{found[1]: found[2] for found in _OPTION.finditer(command)},
+            **options(command),
         },
         from_fields={
             text(variable.get("name")): text(at(variable, "valueFrom", "fieldRef", "fieldPath"))
@@ -219,6 +221,11 @@ def _container(container: Mapping[str, Any], name: str, init: bool) -> Container
         mounts=frozenset(text(mount.get("name")) for mount in entries(container.get("volumeMounts"))),
         claims=tuple(text(claim.get("name")) for claim in entries(at(container, "resources", "claims"))),
     )
+
+
+def options(command: str) -> Dict[str, str]:
+    """The options of a command that name NICs."""
+    return {found[1]: found[2] for found in _OPTION.finditer(command)}
 
 
 def _resources(resources: Mapping[str, Any]) -> Dict[str, str]:

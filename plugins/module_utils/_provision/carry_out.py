@@ -200,4 +200,5 @@ def _refuse_used(step: ObjectsStep, objects: Sequence[Mapping[str, Any]]) -> Non
     ]
     if used:
         told = "; ".join(used)
-        raise ClusterError(f"Nothing was changed. Delete the pods and workloads that use these objects first: {told}")
+        # Nodes or drivers may have been changed before this.
+        raise ClusterError(f"Delete the pods and workloads that use these objects first: {told}")

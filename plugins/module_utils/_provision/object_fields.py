@@ -64,7 +64,7 @@ def converge(client: Client, request: FieldsRequest) -> Dict[str, Any]:
         except ApiError as error:
             if error.status != HTTPStatus.CONFLICT or error.causes:
                 raise ClusterError(f"{key}: {error}") from error
-    raise ClusterError(f"{key}: others kept changing it, nothing was changed: run again")
+    raise ClusterError(f"{key}: others kept changing it, so it was not changed: run again")
 
 
 class _Fields:
@@ -124,7 +124,7 @@ class _Fields:
             return self._client.apply(self._path, body, {**query, "dryRun": "All"} if dry else query).body
         except ApiError as error:
             if error.conflicts:
-                remedy = "nothing was changed: remove these fields there, or do without them here"
+                remedy = "it was not changed: remove these fields there, or do without them here"
                 raise ClusterError(f"{self._key}: {'; '.join(error.conflicts)}; {remedy}") from error
             raise
 
@@ -138,7 +138,7 @@ class _Fields:
                 owners = sorted({str(entry.get("manager")) for entry in entries if _within(entry["fieldsV1"], names)})
                 whose = " and ".join(owners) or "somebody else"
                 raise ClusterError(
-                    f"{self._key}: {field} belongs to {whose}; nothing was changed: remove it there first"
+                    f"{self._key}: {field} belongs to {whose}; the object was not changed: remove it there first"
                 )
 
     def _others(self, live: Object) -> List[str]:

@@ -320,6 +320,19 @@ def test_site_asks_at_first_only_whether_the_api_server_will_do() -> None:
         assert modules.called == [{"name": "zerocopy.rdma.cluster_info", "resource_api": needed, "api_only": True}]
 
 
+@pytest.mark.parametrize(("first", "said"), [("", "Nothing was changed."), ("plan", "Nothing more was changed.")])
+def test_what_may_have_been_changed_before_is_not_denied(facts_of: Facts, first: str, said: str) -> None:
+    """With the plan of before, which site and claims have, nodes or drivers may have been changed since."""
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+    before = acted(plan_action, Modules(ANSWER), task_vars(n1=own))["directory"] if first else ""
+    found = acted(
+        plan_action, Modules({"failed": True, "msg": "No route to host."}), task_vars(n1=own), plan=before, wait=True
+    )
+    assert found["msg"].startswith(f"{said} No route to host. ")
+    found = acted(plan_action, Refusing(403), task_vars(n1=own), plan=before, wait=True, rights=["driver"])
+    assert found["msg"] == f"{said} Fix this first:\nno right to x"
+
+
 @pytest.mark.parametrize("state", ["present", "absent"])
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "No route to host."}, {"msg": "No route to host"}])
 def test_nothing_is_planned_without_a_usable_api_server(state: str, answer: dict[str, Any]) -> None:

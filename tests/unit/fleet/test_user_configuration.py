@@ -86,3 +86,15 @@ def test_artifacts_go_where_the_user_says(root_of: Callable[[str], Path], tmp_pa
     assert run.stdout.count("1 of 1 node differs from the plan.") == 1
     for file in ("fleet.json", "facts", "drift.json", "workloads/"):
         assert str(tmp_path / "kept" / file) in statistics
+
+
+def test_whatever_writes_reports_has_statistics() -> None:
+    """ansible-runner and AWX keep nothing else; all roles and playbooks that write files which people read."""
+    writing = ("zerocopy.rdma.report", "zerocopy.rdma.workloads", "zerocopy.rdma.workload_manifests")
+    lists = [yaml.safe_load(path.read_text("utf-8")) for path in variables.ROLES.glob("*/tasks/*.yml")]
+    lists = [[*tasks, *(inner for task in tasks for inner in task.get("block", []))] for tasks in lists if tasks]
+    with_reports = [tasks for tasks in lists if any(name in task for task in tasks for name in writing)]
+    assert len(with_reports) >= 7
+    for tasks in with_reports:
+        shown = [task["zerocopy.rdma.show"] for task in tasks if "zerocopy.rdma.show" in task]
+        assert any(each.get("stats") for each in shown), tasks[0]["name"]

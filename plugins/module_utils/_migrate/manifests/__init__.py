@@ -17,6 +17,7 @@ In reading order:
 * ``pod_template.py``: what changes in a pod template, and what keeps it from being changed.
 * ``ports.py``: twins that had ports of their own on the host's network get one port, with Services and pools.
 * ``unread.py``: signs of RDMA in documents that are not rewritten, so that none is passed over in silence.
+* ``builds.py``: objects of Flux and Argo CD that patch what is built of a directory, as a kustomization does.
 * ``kustomize.py``: patches of kustomizations, and what stays as it is because of them.
 * ``revert.py``: the JSON Patch in an annotation that undoes it.
 * ``undone.py``: what this may change, whoever wrote the annotation.

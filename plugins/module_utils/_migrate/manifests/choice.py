@@ -72,6 +72,11 @@ class NamedRequest:
     def all_of_node(self) -> bool:
         return not (self.nics or self.gpus_only or self.claims or self.gpu_resource)
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether a pod that has it twice has more: not of one claim, of all NICs, or of those near its GPUs."""
+        return not (self.claims or self.all_of_node or self.gpu_resource)
+
     def nics_beside(self, gpus: int) -> int:
         """The NICs that this many GPUs of a node have a share in, and never more than one each."""
         if not self.node_gpus or not self.node_nics:
@@ -174,7 +179,7 @@ def chosen(ref: ObjectRef, need: TemplateNeed, options: RewriteOptions) -> List[
     if unknown:
         raise ChoiceError(f"{unknown[0]} is not a request of the group, which has {', '.join(known) or 'none'}")
     if names:
-        return [known[name] for name in names]
+        return [known[name] for place, name in enumerate(names) if known[name].adds_up or name not in names[:place]]
     if not options.requests:
         raise ChoiceError("pods of the group cannot request anything: see rdma_strategy and rdma_claims_templates")
     if need.unclear:

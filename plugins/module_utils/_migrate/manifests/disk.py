@@ -17,6 +17,10 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writing
 
 _ENDINGS = (".yml", ".yaml", ".json")
+# What manifests and values of charts are made of, which is not YAML before.
+TEMPLATES = (".j2", ".jinja", ".jinja2", ".tpl", ".tmpl", ".gotmpl", ".template", ".tftpl", ".jsonnet", ".libsonnet")
+# The third name that kustomize looks for.
+_NAME = "Kustomization"
 
 
 class FileError(Exception):
@@ -61,16 +65,27 @@ def _places(given: str) -> Iterator[Place]:
         for directory, names, files in os.walk(real):
             # Directories of the repository itself, such as .git.
             names[:] = sorted(name for name in names if not name.startswith("."))
-            for name in sorted(files):
-                if name.lower().endswith(_ENDINGS):
+            inside = os.path.join(real, "")
+            # They are not followed. Inside, what they lead to is found anyway.
+            links = [name for name in names if not _real(directory, name).startswith(inside)]
+            for name in sorted([*files, *links]):
+                if name.lower().endswith((*_ENDINGS, *TEMPLATES)) or name == _NAME or name in links:
                     path = os.path.relpath(os.path.join(directory, name), real)
                     yield Place(real, path, path)
     else:
         raise FileError(f"{os.path.normpath(given)} is neither a file nor a directory")
 
 
+def _real(directory: str, name: str) -> str:
+    return os.path.realpath(os.path.join(directory, name))
+
+
 def read(path: str) -> str:
     """Raises FileError."""
+    if os.path.islink(path) and os.path.isdir(path):
+        raise FileError(
+            f"{path} is not read: it is a link to the directory {os.path.realpath(path)}, name that as well"
+        )
     try:
         # A pipe is opened without waiting for its other end.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:

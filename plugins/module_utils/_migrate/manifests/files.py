@@ -10,13 +10,26 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_text, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import KINDS, is_object, name_of, ref_of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import disk, kustomize, rewrite, unread
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import (
+    KINDS,
+    ObjectRef,
+    is_object,
+    name_of,
+    ref_of,
+    slots,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import (
+    builds,
+    disk,
+    kustomize,
+    rewrite,
+    unread,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import RewriteOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.disk import FileError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
@@ -57,7 +70,7 @@ def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
     files, notes = _files(request)
     every = [document for file in files for document in file.documents]
     site = request.options.site
-    patches = kustomize.patched([] if request.back else [file.path for file in files], site)
+    patches = kustomize.Patched() if request.back else kustomize.patched(*_parts(files, site))
     fixed = _kept(files, patches, site)
     while True:
         moved = rewrite.reverted(every, fixed) if request.back else rewrite.rewritten(every, request.options, fixed)
@@ -90,6 +103,11 @@ def _files(request: FilesRequest) -> Tuple[List[_File], List[Dict[str, str]]]:
     for place in disk.found(request.paths):
         try:
             file = _File(place, disk.read(place.full))
+            if place.path.lower().endswith(disk.TEMPLATES) and place.full not in given:
+                signs = unread.signs(file.text, request.options.site)
+                why = f"has {unread.told(signs)}, but is a template: render it first, or change it by hand"
+                notes += [{"file": place.below, "object": "", "level": rewrite.CANNOT, "text": why}] if signs else []
+                continue
             file.documents = yaml_values.read(file.text)
             if not request.directory:
                 disk.inside(place)
@@ -108,15 +126,27 @@ def _files(request: FilesRequest) -> Tuple[List[_File], List[Dict[str, str]]]:
     return files, notes
 
 
+def _parts(files: Sequence[_File], site: Names) -> Tuple[List[str], Names, List[builds.Build]]:
+    """What is to be known of patches."""
+    found = [
+        build
+        for file in files
+        for number, document in enumerate(file.documents, file.first)
+        for build in builds.found(file.path, number, document)
+    ]
+    return [file.path for file in files], site, found
+
+
 def _kept(files: Sequence[_File], patches: kustomize.Patched, site: Names) -> Dict[int, str]:
     """Documents by number that nothing may change, with the reason where they concern RDMA."""
     found: Dict[int, str] = {}
     for file in files:
         encrypted = any(_is_encrypted(document) for document in file.documents)
-        why = _ENCRYPTED if encrypted else patches.patch(file.path)
-        for number, document in enumerate(file.documents, file.first) if why else ():
-            concerned = not encrypted or ref_of(document, "").kind in KINDS or unread.signs(document, site)
-            found[number] = why if concerned else ""
+        for number, document in enumerate(file.documents, file.first):
+            why = _ENCRYPTED if encrypted else patches.patch(file.path, number)
+            if why:
+                concerned = not encrypted or ref_of(document, "").kind in KINDS or unread.signs(document, site)
+                found[number] = why if concerned else ""
     return found
 
 
@@ -130,19 +160,26 @@ def _of_patches(
 ) -> Dict[int, str]:
     """Documents by number that would change, but are patched or built for another namespace, with the reason."""
 
-    def as_here(document: Any, namespace: str) -> bool:
-        here = ref_of(document, options.namespace).namespace
+    def as_here(ref: ObjectRef, namespace: str) -> bool:
         every = [request.claimed for request in options.requests if request.claimed]
-        return all(names.get(namespace) == names.get(here or next(iter(names))) for names in every)
+        return all(names.get(namespace) == names.get(ref.namespace or next(iter(names))) for names in every)
 
-    found = {
-        number: patches.target(file.path, document)
-        or patches.namespace(file.path, functools.partial(as_here, document))
+    return {
+        number: why
         for file in files
         for number, document in enumerate(file.documents, file.first)
         if document is not None and not yaml_values.same(document, wanted[number])
+        for ref in _changed_objects(document, wanted[number], options.namespace)
+        for why in [patches.target(file.path, ref) or patches.namespace(file.path, functools.partial(as_here, ref))]
+        if why
     }
-    return {number: why for number, why in found.items() if why}
+
+
+def _changed_objects(old: Any, new: Any, namespace: str) -> Iterator[ObjectRef]:
+    """The objects of a document that are to change: itself, or those of a list."""
+    for before, after in zip(slots([old]), slots([new])):
+        if not yaml_values.same(before.holder[before.place], after.holder[after.place]):
+            yield before.ref(namespace)
 
 
 def _texts(files: Sequence[_File], wanted: Sequence[Any]) -> Tuple[List[Tuple[_File, str]], Dict[int, str]]:

@@ -156,6 +156,7 @@ def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namesp
         emptied = _strip(container, template.site, any(request.gpus for request in requests))
         for claim in claims:
             _list(_map(container, "resources"), "claims").append({"name": claim})
+        _add_limits(container, requests)
         for request in requests:
             _add_request(container, request)
         # Not before, so that what is asked for instead stands in the same place.
@@ -229,9 +230,16 @@ def _strip(container: Any, site: Names, with_gpus: bool) -> List[str]:
     return found
 
 
-def _add_request(container: Any, request: NamedRequest) -> None:
-    for name, number in request.limits.items():
+def _add_limits(container: Any, requests: Sequence[NamedRequest]) -> None:
+    """A request that is there twice asks for twice as many."""
+    numbers: Dict[str, int] = {}
+    for name, number in [each for request in requests for each in request.limits.items()]:
+        numbers[name] = numbers.get(name, 0) + number
+    for name, number in numbers.items():
         _map(_map(container, "resources"), "limits")[name] = str(number)
+
+
+def _add_request(container: Any, request: NamedRequest) -> None:
     security = container.get("securityContext")
     there = set(texts(at(security, "capabilities", "add")))
     missing = [name for name in request.capabilities if not there & {name, f"CAP_{name}", "ALL"}]

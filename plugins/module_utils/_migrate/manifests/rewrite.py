@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import workloads, yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import may_be_rdma
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef, Slot, slots
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, findings, pods
@@ -51,6 +52,7 @@ _LEFT = {
     catalogue.TRANSPORT_BY_HAND,
 }
 CANNOT, LEFT = "cannot", "left"
+_IF_RDMA = "if it is, name it in rdma_audit_resources, and rewrite again"
 _NOTHING = ObjectRef(Kind("", ""), "", "")
 
 
@@ -98,7 +100,8 @@ def _before(slot: Slot, otherwise: str) -> Tuple[Any, str]:
 class _Object:
     """An object on its way: as it was before any rewrite, and as it is to be. With ``stays`` it is not touched.
 
-    ``rewritten``: its pods have the requests of the group, before this run or with it.
+    ``rewritten``: its pods have the requests of the group, before this run or with it. ``seen`` is what is said of one
+    that is not, although its pods use RDMA.
     """
 
     slot: Slot
@@ -107,6 +110,7 @@ class _Object:
     item: Any
     stays: bool = False
     rewritten: bool = False
+    seen: Sequence[str] = ()
 
 
 class _Rewriter:
@@ -168,7 +172,13 @@ class _Rewriter:
             shown = of_place.get(template.pod.place, template.pod)
             found += ports.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.options.site)
         self.servers += found
-        self._left(unit, shapes)
+        for container in [each for pod in shapes if plans for each in pod.containers]:
+            for name in [each for each in container.resources if may_be_rdma(each, self.options.site)]:
+                self.note(unit, LEFT, f"container {container.name} has {name}, which may be RDMA: {_IF_RDMA}")
+        told = list(self._told(shapes))
+        for text_of_finding in told if plans else ():
+            self.note(unit, LEFT, text_of_finding)
+        unit.seen = [] if plans else told
         unit.rewritten = bool(plans)
         if not plans and any(pod.host_network and pod.claims for pod in shapes):
             self.note(unit, CANNOT, "has hostNetwork beside claims, which no rewrite replaces: change it by hand")
@@ -206,24 +216,38 @@ class _Rewriter:
             plans.append((template, requests))
         return plans, reasons
 
-    def _left(self, unit: _Object, shapes: Sequence[PodShape]) -> None:
+    def _told(self, shapes: Sequence[PodShape]) -> Iterator[str]:
+        """What a rewrite leaves to people."""
         every = [finding for pod in shapes for finding in findings.of_pod(pod, self.options.site)]
         for finding in findings.merged(every):
             if finding.code in _LEFT and not _solved(finding):
                 where = f" (container {', '.join(finding.containers)})" if finding.containers else ""
-                self.note(unit, LEFT, f"{catalogue.text(finding)}{where}")
+                yield f"{catalogue.text(finding)}{where}"
 
     def unread(self, documents: List[Any], units: Sequence[_Object], fixed: Collection[int]) -> None:
         """A note for all that asks for RDMA, is not rewritten, and has none."""
-        done = {(id(unit.slot.holder), unit.slot.place) for unit in units if unit.rewritten}
+        of_place = {(id(unit.slot.holder), unit.slot.place): unit for unit in units}
         have = {(note.document, note.ref) for note in self.notes}
         for slot in slots(documents):
             item = slot.holder[slot.place]
             ref = slot.ref(self.options.namespace) if workloads.is_object(item) else _NOTHING
+            unit = of_place.get((id(slot.holder), slot.place))
+            if unit and unit.rewritten:
+                self._beside(unit)
+                continue
             told = (slot.document, ref) in have or slot.document in fixed
-            found = [] if told or (id(slot.holder), slot.place) in done else unread.signs(item, self.options.site)
+            found = [] if told else unread.signs(item, self.options.site) or (unit.seen if unit else ())
             if found:
                 self.notes.append(Note(slot.document, ref, CANNOT, f"has {unread.told(found)}, {_why_unread(ref)}"))
+
+    def _beside(self, unit: _Object) -> None:
+        """A note for RDMA in a rewritten object where it has no pods."""
+        # They are kept, so that nothing else gets their ids.
+        places = list(workloads.templates(unit.ref.kind, unit.item))
+        known = {id(part) for place in places for part in (place.metadata, place.spec)}
+        found = unread.signs(unit.item, self.options.site, known)
+        if found:
+            self.note(unit, LEFT, f"has {unread.told(found)} beside its pods, which stays")
 
 
 def _why_unread(ref: ObjectRef) -> str:

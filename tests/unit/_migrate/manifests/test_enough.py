@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit_manifests import NAMESPACE, Object, pod
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.manifests.rewriting import (
     NEAREST,
+    RAIL,
     SHARED,
     SINGLE,
     container,
@@ -233,3 +234,28 @@ def test_numbers_that_are_none(number: str, written: bool) -> None:
         written
         or notes[0][2] == f"nvidia.com/gpu: {number} is no number of devices: whether eight has enough is not known"
     )
+
+
+@pytest.mark.parametrize(
+    ("request_of_group", "claims", "limits"),
+    [
+        (ONE, ["one-1", "one-1"], {}),
+        (RAIL, [], {"rdma/rail": "2"}),
+        # Both are the same NIC, all NICs, or those near the GPUs.
+        (SINGLE, ["nic-a-1111111111"], {}),
+        (SHARED, [], {"rdma/shared": "1"}),
+        (NEAREST, [], {"rdma.io/hca": "1"}),
+    ],
+)
+def test_a_request_that_is_chosen_twice(
+    request_of_group: NamedRequest, claims: list[str], limits: dict[str, str]
+) -> None:
+    item = pod(container={"resources": {"limits": {"rdma/ib": "2", "nvidia.com/gpu": "1"}}})
+    own = replace(request_of_group, nics=0 if request_of_group is SHARED else 1)
+    (found,), notes = moved(item, options=RewriteOptions([own], {"pod": [own.name, own.name]}))
+    having = [entry.popitem()[1] for entry in found["spec"].get("resourceClaims", [])]
+    assert having == claims
+    asked = found["spec"]["containers"][0]["resources"]["limits"]
+    assert {name: number for name, number in asked.items() if name != "nvidia.com/gpu"} == limits
+    lacking = [text for _name, _level, text in notes if "1 NIC" in text]
+    assert bool(lacking) is (own.name in (SINGLE.name, NEAREST.name))

@@ -13,8 +13,9 @@ from typing import Any, Callable
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_values
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import catalogue, findings
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import disk, revert
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import disk, revert, unread
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writing
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_manifests
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import NOBODY, need_root
@@ -216,6 +217,14 @@ def test_keys_that_were_removed_come_back_in_linear_time() -> None:
     start = time.process_time()
     found = revert.applied({"map": new}, list(revert.difference(new, old, "/map")))
     assert list(found["map"].items()) == list(old.items())
+    assert time.process_time() - start < _SECONDS
+
+
+@pytest.mark.parametrize("text", ["ib", "[1]", "a.b", "x.rdma/ib:1 ", "-d mlx5_0 ", "ibp1", "a/b", "hostNetwork : "])
+def test_signs_are_found_in_linear_time(text: str) -> None:
+    start = time.process_time()
+    long = text * (200_000 // len(text))
+    unread.signs({"data": long, long: 1}, WELL_KNOWN)
     assert time.process_time() - start < _SECONDS
 
 

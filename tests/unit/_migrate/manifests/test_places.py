@@ -295,3 +295,171 @@ def test_equal_names_in_two_directories(rewrite: Run, tmp_path: Path) -> None:
     # One file by two paths is one file.
     again = [paths[0], f"{paths[0]}/", f"{paths[0]}/srv.yaml"]
     assert rewrite({}, paths=again, state="absent")["changed"] == ["srv.yaml"]
+
+
+_HOST = "spec: {template: {spec: {hostNetwork: false}}}"
+_NAMED = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s}\n" + _HOST + "\n"
+
+
+@pytest.mark.parametrize("name", ["srv", "x-srv-v1", "y-x-srv-v1", "x-srv-v1-z", "y-x-srv-v1-z"])
+def test_a_patch_names_it_with_what_kustomizations_add(rewrite: Run, name: str) -> None:
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH),
+        "base/kustomization.yaml": f"{_BASE}namePrefix: x-\nnameSuffix: -v1\n",
+        "mid/kustomization.yaml": "resources: [../base]\nnamePrefix: y-\n",
+        "top/kustomization.yaml": "resources: [../mid]\nnameSuffix: -z\npatches: [{path: patch.yaml}]\n",
+        "top/patch.yaml": _NAMED % name,
+    }
+    found = rewrite(files)
+    if name == "x-srv-v1-z":
+        # No kustomization makes this name of it.
+        assert found["changed"] == ["base/deployment.yaml"]
+    else:
+        assert found["changed"] == []
+        assert "top/kustomization.yaml patches what would change" in found["stays"]["base/deployment.yaml"]
+
+
+@pytest.mark.parametrize("kind", ["List", "DeploymentList"])
+def test_a_patched_object_of_a_list(rewrite: Run, kind: str) -> None:
+    item = yaml.safe_load(_deployment(_BOTH))
+    files = {
+        "base/deployment.yaml": yaml.safe_dump({"apiVersion": "apps/v1", "kind": kind, "items": [item]}),
+        "base/kustomization.yaml": f"{_BASE}patches: [{{path: patch.yaml}}]\n",
+        "base/patch.yaml": _NAMED % "srv",
+    }
+    found = rewrite(files)
+    assert found["changed"] == []
+    assert "base/kustomization.yaml patches what would change" in found["stays"]["base/deployment.yaml"]
+
+
+@pytest.mark.parametrize("name", ["Kustomization", "kustomization.yml", "kustomization.yaml"])
+def test_a_directory_that_has_nothing_else(rewrite: Run, name: str) -> None:
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH),
+        "base/Kustomization": _BASE,
+        f"top/{name}": _INLINE.replace("../../", "../") + _indented(_NAMED % "srv"),
+    }
+    found = rewrite(files)
+    assert (found["changed"], set(found["stays"])) == ([], {"base/deployment.yaml", f"top/{name}"})
+
+
+_PATCHED = {"patch": _NAMED % "srv"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"path": "./apps/srv", "patches": [_PATCHED]},
+        {"path": "apps", "patches": [{"patch": f"- {{op: add, {_HOST[7:]}", "target": {"name": "s.*"}}]},
+        {"path": "/apps/srv", "patchesStrategicMerge": [yaml.safe_load(_PATCHED["patch"])]},
+        {
+            "path": "apps/srv",
+            "patchesJson6902": [
+                {"target": {"name": "srv"}, "patch": [{"op": "remove", "path": "/spec/template/spec/hostNetwork"}]}
+            ],
+        },
+        {"path": "apps/srv", "targetNamespace": "prod"},
+    ],
+)
+def test_patches_of_flux(rewrite: Run, spec: dict[str, Any]) -> None:
+    flux = {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "srv"}}
+    files = {
+        "apps/srv/deployment.yaml": _deployment(_BOTH),
+        "clusters/a/srv.yaml": yaml.safe_dump(flux | {"spec": spec}),
+    }
+    found = rewrite(files)
+    assert found["changed"] == []
+    assert found["stays"]["apps/srv/deployment.yaml"].startswith("Kustomization srv p")
+    assert ("clusters/a/srv.yaml" in found["stays"]) is ("targetNamespace" not in spec)
+    # Another directory's.
+    files["clusters/a/srv.yaml"] = yaml.safe_dump(flux | {"spec": {**spec, "path": "other"}})
+    assert rewrite(files)["changed"] == ["apps/srv/deployment.yaml"]
+
+
+@pytest.mark.parametrize("kind", ["Application", "ApplicationSet"])
+@pytest.mark.parametrize("several", [True, False])
+def test_patches_of_argo_cd(rewrite: Run, kind: str, several: bool) -> None:
+    source = {"path": "apps/srv", "kustomize": {"namePrefix": "x-", "patches": [{"patch": _NAMED % "x-srv"}]}}
+    spec: dict[str, Any] = {"sources": [source]} if several else {"source": source}
+    spec = {"template": {"spec": spec}} if kind == "ApplicationSet" else spec
+    item = {"apiVersion": "argoproj.io/v1alpha1", "kind": kind, "metadata": {"name": "srv"}, "spec": spec}
+    files = {
+        "apps/srv/kustomization.yaml": _BASE,
+        "apps/srv/deployment.yaml": _deployment(_BOTH),
+        "argo/srv.yaml": yaml.safe_dump(item),
+    }
+    found = rewrite(files)
+    assert (found["changed"], set(found["stays"])) == ([], {"apps/srv/deployment.yaml", "argo/srv.yaml"})
+    assert f"{kind} srv patches what would change" in found["stays"]["apps/srv/deployment.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [
+        ("PatchTransformer", {"patch": _NAMED % "srv"}),
+        ("PatchTransformer", {"target": {"name": "srv"}, "path": "patch.yaml"}),
+        ("PatchStrategicMergeTransformer", {"paths": ["patch.yaml"]}),
+        ("PatchJson6902Transformer", {"target": {"name": "srv"}, "jsonOp": '[{"op": "remove", "path": "/spec"}]'}),
+    ],
+)
+@pytest.mark.parametrize("inline", [True, False])
+def test_patches_of_transformers(rewrite: Run, kind: str, patch: dict[str, Any], inline: bool) -> None:
+    text = yaml.safe_dump({"apiVersion": "builtin", "kind": kind, "metadata": {"name": "a"}, **patch})
+    files = {
+        "base/kustomization.yaml": yaml.safe_dump(
+            {"resources": ["deployment.yaml"], "transformers": [text if inline else "t.yaml"]}
+        ),
+        "base/deployment.yaml": _deployment(_BOTH),
+        "base/patch.yaml": _NAMED % "srv",
+    }
+    found = rewrite(files if inline else {**files, "base/t.yaml": text})
+    assert found["changed"] == []
+    assert "base/kustomization.yaml patches what would change" in found["stays"]["base/deployment.yaml"]
+
+
+@pytest.mark.parametrize(
+    "patched",
+    [
+        "{spec: {containers: [{$patch: replace}, {name: other}]}}",
+        "{spec: {containers: null}}",
+        "[{op: replace, path: /spec/template/spec/containers/0, value: {name: other}}]",
+        "[{op: remove, path: /spec/template/spec/containers/0}]",
+        "[{op: replace, path: /spec/template/spec, value: {containers: []}}]",
+    ],
+)
+def test_a_patch_of_whole_containers(rewrite: Run, patched: str) -> None:
+    head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: srv}\nspec: {template: "
+    text = patched if patched.startswith("[") else f"{head}{patched}}}\n"
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH),
+        "base/kustomization.yaml": f"{_BASE}patches: [{{path: patch.yaml, target: {{name: srv}}}}]\n",
+        "base/patch.yaml": text,
+    }
+    found = rewrite(files)
+    assert (found["changed"], "base/deployment.yaml" in found["stays"]) == ([], True)
+
+
+def test_templates_and_links_are_not_passed_over(rewrite: Run, tmp_path: Path) -> None:
+    elsewhere, inside = tmp_path / "elsewhere", tmp_path / "in"
+    for path in (elsewhere, inside / "real"):
+        path.mkdir(parents=True)
+        (path / "a.yaml").write_text(_deployment(_BOTH))
+    (inside / "out").symlink_to(elsewhere)
+    (inside / "again").symlink_to(inside / "real")
+    template = _deployment(_BOTH).replace("replicas: 1", "replicas: {{ n }}")
+    files = {"in/a.yaml.j2": template, "in/b.tpl": "{{- define }}", "in/values.yaml.gotmpl": "rdma/ib: {{ .n }}\n"}
+    files["in/c.tpl"] = "vke.volcengine.com/rdma: {{ .Values.rdma | quote }}\n"
+    found = rewrite(files, paths=[str(inside)])
+    assert found["changed"] == ["real/a.yaml"]
+    assert set(found["stays"]) == {"out", "a.yaml.j2", "c.tpl", "values.yaml.gotmpl"}
+    assert found["stays"]["a.yaml.j2"].startswith("has rdma/hca, but is a template")
+    assert f"is a link to the directory {elsewhere}" in found["stays"]["out"]
+
+
+def test_a_patch_from_the_net_may_be_about_anything(rewrite: Run) -> None:
+    files = {
+        "base/deployment.yaml": _deployment(_BOTH),
+        "base/kustomization.yaml": f"{_BASE}patches: [{{path: 'https://example.org/p.yaml', target: {{name: srv}}}}]\n",
+    }
+    found = rewrite(files)
+    assert (found["changed"], set(found["stays"])) == ([], {"base/deployment.yaml", "base/kustomization.yaml"})

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,6 +106,14 @@ def _of(kind: str, spec: str, group: str = "example.org") -> str:
             "a",
             "mlx5_0",
         ),
+        (_of("HelmRelease", "{values: {prefill: {rdma: {enabled: true}}}}"), "a", "has rdma: true, but"),
+        (_of("Engine", "{network: {enableRDMA: 'true'}}"), "a", "has enableRDMA: true, but"),
+        (
+            "{apiVersion: serving.kserve.io/v1alpha1, kind: LLMInferenceService, metadata: {name: a, annotations: "
+            "{k8s.v1.cni.cncf.io/networks: roce-p2}}, spec: {model: {uri: x}}}",
+            "a",
+            "has k8s.v1.cni.cncf.io/networks: roce-p2, but not where a pod",
+        ),
         # Values of a chart, and a JSON Patch.
         ("{resources: {limits: {rdma/ib: 1}}}", "", "has rdma/ib: 1, but is no Kubernetes object"),
         ("[{op: add, path: /spec/containers/0/resources/limits/rdma~1ib, value: '1'}]", "", "has rdma/ib, but is no"),
@@ -125,6 +134,52 @@ def test_what_is_not_rewritten_is_listed(text: str, name: str, why: str) -> None
     assert why in reason
 
 
+_ELSEWHERE = yaml.safe_load((Path(__file__).resolve().parents[2] / "fixtures/migrate/elsewhere.yml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("case", _ELSEWHERE, ids=[case["of"] for case in _ELSEWHERE])
+def test_rdma_in_any_form_is_listed(case: dict[str, Any]) -> None:
+    (found,), notes = moved(case["document"])
+    assert found == case["document"]
+    ((_name, level, why),) = notes
+    assert level == "cannot"
+    assert why.startswith(f"has {case['found']}, but ")
+
+
+def test_rdma_beside_the_pods_of_a_rewritten_object() -> None:
+    served = "applications: [{runtime_env: {env_vars: {NCCL_IB_HCA: 'mlx5_0'}}}]"
+    template = {"spec": {"containers": [{"name": "head", "resources": {"limits": {"rdma/ib": 1}}}]}}
+    spec = {"serveConfigV2": served, "rayClusterConfig": {"headGroupSpec": {"template": template}}}
+    item = {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "a"}, "spec": spec}
+    (found,), notes = moved(item)
+    assert found != item
+    assert notes == [("a", "left", "has NCCL_IB_HCA=mlx5_0 beside its pods, which stays")]
+
+
+def test_a_resource_that_may_be_rdma_of_a_rewritten_pod() -> None:
+    limits = {"nvidia.com/gpu": 1, "vke.volcengine.com/rdma": 1}
+    item = pod(container={"resources": {"limits": limits}}, hostNetwork=True)
+    (found,), notes = moved(item)
+    assert found != item
+    assert [text for _name, level, text in notes if level == "left" and "vke.volcengine.com/rdma" in text]
+    site = RewriteOptions([ONE], site=Names(["vke.volcengine.com/rdma"]))
+    assert moved(item, options=site)[1] == []
+
+
+def test_what_is_not_changed_is_no_change_to_review() -> None:
+    environment = [{"name": "NCCL_IB_HCA", "value": "mlx5_0"}]
+    item = pod(container={"resources": {}, "env": environment, "securityContext": {"privileged": True}})
+    (found,), notes = moved(item)
+    assert found == item
+    why = "but not where a pod of it requests RDMA: change it by hand if it is a request"
+    assert notes == [("pod", "cannot", f"has NCCL_IB_HCA=mlx5_0, {why}")]
+    # A value that only the shell knows.
+    item["spec"]["containers"][0] |= {"env": [], "command": ["sh", "-c", "export NCCL_IB_HCA=$(list)"]}
+    (found,), notes = moved(item)
+    assert (found, [level for _name, level, _text in notes]) == (item, ["cannot"])
+    assert "NCCL_IB_HCA=$(list" in notes[0][2]
+
+
 # The script that our own examples have beside them.
 _OURS = yaml.safe_dump(config_map("default", SCRIPT))
 
@@ -140,6 +195,19 @@ _OURS = yaml.safe_dump(config_map("default", SCRIPT))
         _of("Sandbox", "{resources: {limits: {rdma/ib: 0}}}"),
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 'export NCCL_IB_HCA=$hcas; see rdma/ib'}}",
         _OURS,
+        # Rules, selectors and devices that only name what others have.
+        _of(
+            "PrometheusRule",
+            "{expr: 'rate(node_infiniband_errors{device=~\"mlx5_.*\"}[5m]) > 0', summary: RDMA is slow}",
+        ),
+        _of("NetworkPolicy", "{podSelector: {matchLabels: {network: rdma, example.org/network: rail}}}"),
+        _of("NetworkAttachmentDefinition", '{config: \'{"type": "macvlan", "master": "ib0"}\'}'),
+        _of(
+            "NodeFeatureRule", "{rules: [{name: rdma, labels: {rdma.available: 'true', openshift.io/scc: restricted}}]}"
+        ),
+        _of("ClusterPolicy", "{driver: {rdma: {enabled: true}}}", "nvidia.com"),
+        _of("Sandbox", "{rdma: {enabled: false}, roce: 3}"),
+        _of("Sandbox", "{hostNetwork: '{{ .Values.hostNetwork }}', limits: {cpu: 8}}"),
         "[1, null, a]",
         "null",
         "text",

@@ -79,6 +79,22 @@ def anchors(directory: Path, number: int) -> None:
     (directory / "all.yml").write_text("---\n".join(text.replace(limits, both) for text in deployments(number)))
 
 
+_FLUX = """\
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: {name}}}
+spec: {{path: apps/{name}, targetNamespace: llm, patches: [{{patch: "spec: {{replicas: 2}}"}}]}}
+"""
+
+
+def flux(directory: Path, number: int) -> None:
+    """Each has a directory, which is read for it alone."""
+    for place, text in enumerate(deployments(number)):
+        (directory / f"apps/{place}").mkdir(parents=True)
+        (directory / f"apps/{place}/all.yml").write_text(text)
+    (directory / "flux.yml").write_text("---\n".join(_FLUX.format(name=place) for place in range(number)))
+
+
 def work(directory: Path) -> tuple[Counter[str], dict[str, Any]]:
     """How often each function of Python was called, and what was done."""
     calls: Counter[str] = Counter()
@@ -95,7 +111,7 @@ def work(directory: Path) -> tuple[Counter[str], dict[str, Any]]:
     return calls, found
 
 
-@pytest.mark.parametrize("write", [documents, one_by_one, a_list, services, anchors])
+@pytest.mark.parametrize("write", [documents, one_by_one, a_list, services, anchors, flux])
 def test_the_work_grows_with_the_manifests(tmp_path: Path, write: Callable[[Path, int], None]) -> None:
     found = {}
     for number in (_FEW, _FEW * _TIMES):

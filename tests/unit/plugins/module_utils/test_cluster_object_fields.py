@@ -64,7 +64,7 @@ def test_what_others_have_is_not_made_anew(server: Server, client: Client) -> No
 
 
 def test_it_ends_where_others_never_do(server: Server, client: Client) -> None:
-    with pytest.raises(ClusterError, match="others kept changing it, nothing was changed: run again"):
+    with pytest.raises(ClusterError, match="others kept changing it, so it was not changed: run again"):
         released(server, client, 1000, "ours")
 
 
@@ -173,7 +173,7 @@ def test_fields_that_nobody_else_may_have(server: Server, client: Client, entrie
     request = FieldsRequest(FIELDS, "ours", without=["spec.theirs", "spec.none"])
     with pytest.raises(ClusterError) as error:
         asked(server, client, having(*entries, theirs=2), having(*entries, theirs=2), request)
-    said = f"Policy one: spec.theirs belongs to {whose}; nothing was changed: remove it there first"
+    said = f"Policy one: spec.theirs belongs to {whose}; the object was not changed: remove it there first"
     assert str(error.value) == said
     # Nor may they when ours are taken back.
     taken_back = FieldsRequest(WANTED, "ours", present=False, without=["spec.theirs"])
@@ -187,7 +187,7 @@ def test_a_field_of_somebody_else_is_named(server: Server, client: Client) -> No
     with pytest.raises(ClusterError) as error:
         asked(server, client, having(THEIRS, ours=2), conflict, FieldsRequest(FIELDS, "ours"))
     assert str(error.value) == (
-        "Policy one: .spec.ours belongs to theirs; nothing was changed: remove these fields there, or do without them"
+        "Policy one: .spec.ours belongs to theirs; it was not changed: remove these fields there, or do without them"
         " here"
     )
 
