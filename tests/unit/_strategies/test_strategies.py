@@ -9,7 +9,9 @@ from typing import Any, Callable
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy, strategy_plan
 
@@ -397,3 +399,13 @@ def test_only_dra_needs_the_api_of_resources(facts_of: Facts) -> None:
     for name, one in registry.STRATEGIES.items():
         hosts = hostvars(facts_of, v100={"rdma_strategy": name})
         assert strategies({}, list(hosts), hosts)["slices"] == one.slices == (name == "dra")
+
+
+def test_all_labels_of_nodes_are_in_a_domain_that_a_node_may_not_write() -> None:
+    """NodeRestriction of the API server refuses it labels in ``*.node-restriction.kubernetes.io``."""
+    every = [strategy.label for strategy in registry.STRATEGIES.values() if strategy.label]
+    for label in (*every, ofed.TRIAL, node_use.DIGEST):
+        domain, _slash, name = label.partition("/")
+        assert domain == "zerocopy.rdma.node-restriction.kubernetes.io"
+        assert 0 < len(name) <= 63
+    assert len(every) == 4

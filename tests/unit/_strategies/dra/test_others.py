@@ -31,6 +31,8 @@ def daemon_set(name: str, container: dict[str, Any], **pod: Any) -> dict[str, An
         (daemon_set("nics", UPSTREAM), {}, {"rdma_driver_enabled": "false"}, False),
         (daemon_set("nics", UPSTREAM), {}, {"rdma_strategy": "none"}, False),
         (daemon_set("nics", {"image": "example.org/dranetes:1"}), {}, {}, False),
+        # Admission refuses its pods.
+        ({**daemon_set("nics", UPSTREAM), "refused": True}, {}, {}, False),
     ],
 )
 def test_where_it_would_be_the_second_on_a_node(

@@ -151,7 +151,7 @@ def test_nodes_on_which_a_policy_is_not_ready(
     assert daemon_sets.unready(client, POLICY, POLICIES) == expected
     assert daemon_sets.selects_no_node(client, POLICY, node_policy(state)) == (not there)
     asked = {path for _method, path, *_rest in server.seen if path.startswith("/api/v1/nodes")}
-    assert asked == {"/api/v1/nodes?labelSelector=zerocopy.rdma%2Fshared-device%3Dv100"}
+    assert asked == {f"/api/v1/nodes?labelSelector={GROUP.replace('/', '%2F')}%3Dv100"}
 
 
 def test_other_kinds_are_not_about_nodes(server: Server, client: Client) -> None:

@@ -58,6 +58,17 @@ def test_pods_that_may_not_be_listed(server: Server, client: Client) -> None:
     assert "labelSelector=app.kubernetes.io%2Fname%3Ddranet%2Czerocopy.rdma%2Fgroup" in server.seen[0][1]
 
 
+def test_pods_of_a_tenant_with_the_labels_of_ours(server: Server, client: Client) -> None:
+    """It may also say for which node they are."""
+    pods = [
+        {"metadata": {"namespace": namespace}, "spec": {"nodeName": "n1"}, "status": {"phase": phase}}
+        for namespace, phase in (("kube-system", "Unknown"), ("tenant", "Pending"))
+    ]
+    server.replies = [(200, {}, {"items": pods}), (200, {}, {"items": pods})]
+    assert driver_pods(client, namespaces={"kube-system"}) == {"n1": "its pod is Unknown, and not ready"}
+    assert driver_pods(client, namespaces=()) == {}
+
+
 REFUSED = (
     'E1127 10:00:00 controller.go:1 "Unhandled Error" err="processing ResourceSlice: ResourceSlice n1 is invalid: '
     "spec.devices[0].attributes[dra.net/pciDevice].string: Too long: may not be more than 64 bytes\\n"

@@ -54,6 +54,18 @@ def test_slices_written_are_those_read(part: str) -> None:
     assert sorted(model.devices(resource_slices(devices)), key=str) == sorted(devices, key=str)
 
 
+def test_a_slice_in_the_pool_of_another_node_does_not_count() -> None:
+    def one(node: str | None, name: str, generation: int) -> dict[str, Any]:
+        spec = {"driver": "dra.net", "nodeName": node, "pool": {"name": "n1", "generation": generation}}
+        return {"kind": "ResourceSlice", "spec": {**spec, "devices": [{"name": name}]}}
+
+    slices = [one("n1", "own", 1), one("n2", "theirs", 2)]
+    assert [found.name for found in model.devices(slices)] == ["own"]
+    assert (model.publishing(slices), model.misplaced(slices)) == ({"n1": {"dra.net"}}, ["n2"])
+    # Of no single node, which only an administrator or a driver can publish.
+    assert [found.name for found in model.devices([one(None, "shared", 1)])] == ["shared"]
+
+
 def test_the_flat_beta_form_and_older_generations() -> None:
     device = {"name": "d", "basic": {"attributes": {"rdma": {"bool": True}, "l": {"ints": [1, 2]}}}}
 
