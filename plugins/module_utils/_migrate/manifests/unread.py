@@ -79,7 +79,7 @@ _ENCRYPTED = "ENC["
 _GPUS = re.compile(r"(?:num|number|n)?[_-]?gpus?[_-]?(?:count|num|number|per[_-]?[a-z]+)?", re.IGNORECASE)
 # Their values are names of other things, or text for people.
 _NO_SIGN = ("apiVersion", "image")
-_NO_KIND = ("CustomResourceDefinition",)
+_NO_KIND = ("CustomResourceDefinition", "ResourceSlice", "Node")
 # Their pods have annotations of the object itself.
 _OF_PODS = ("Pod", "InferenceService", "LLMInferenceService")
 # Switches of charts and custom resources. Operators of drivers have the same, and no workloads.

@@ -204,6 +204,7 @@ _OURS = yaml.safe_dump(config_map("default", SCRIPT))
         "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, env: [{name: A, value: b}]}]}}",
         "{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {openshift.io/cluster-monitoring: '1'}}}",
         _of("CustomResourceDefinition", "{description: mounts /dev/infiniband}", "apiextensions.k8s.io"),
+        _of("ResourceSlice", "{devices: [{attributes: {ifName: {string: mlx5_0}}}]}", "resource.k8s.io"),
         _of("Sandbox", "{hostNetwork: true, tolerations: [{key: nvidia.com/gpu}]}"),
         _of("Sandbox", "{resources: {limits: {rdma/ib: 0}}}"),
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 'export NCCL_IB_HCA=$hcas; see rdma/ib'}}",
