@@ -259,8 +259,10 @@ def _ends(name: str) -> List[str]:
     way, slash, last = name.partition("/")
     if not slash:
         return [name]
-    # Whatever somebody writes before the domain of a resource.
-    steps = re.split(r"(?<!\\)\.", way[-_LONGEST:])[len(way) > _LONGEST :]
+    # Whatever somebody writes before the domain of a resource; of that, the first step may be cut.
+    steps = re.split(r"(?<!\\)\.", way[-_LONGEST:])
+    if len(way) > _LONGEST:
+        del steps[0]
     return [".".join(steps[place:]).replace("\\", "") + slash + last for place in range(len(steps))]
 
 
