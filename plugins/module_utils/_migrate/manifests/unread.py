@@ -66,7 +66,7 @@ _GIVEN = re.compile(
 _BEFORE = 80
 # A domain has at most 253 characters, and each of its dots may be escaped.
 _LONGEST = 400
-_DEVICES = re.compile(r"(?:\A|\bpath[\"']?\s{0,9}[:=]\s{0,9}[\"']?)/dev/infiniband(?![\w-])")
+_DEVICES = re.compile(r"(?:\A|\bpath[\"']?\s{0,9}[:=]\s{0,9}[\"']?)(/(?:dev|sys/class)/infiniband)(?![\w-])")
 # Variables that say RDMA without an HCA (Mooncake's store, KServe's scripts), and settings of transports.
 _SAYING = {"MOONCAKE_PROTOCOL": "rdma", "KSERVE_INFER_ROCE": "true", "protocol": "rdma"}
 _PROTOCOL = re.compile(r"\b(MOONCAKE_PROTOCOL|protocol)\\?[\"']?\s{0,9}[:=]\s{0,9}\\?[\"']?rdma\b")
@@ -79,7 +79,7 @@ _ENCRYPTED = "ENC["
 _GPUS = re.compile(r"(?:num|number|n)?[_-]?gpus?[_-]?(?:count|num|number|per[_-]?[a-z]+)?", re.IGNORECASE)
 # Their values are names of other things, or text for people.
 _NO_SIGN = ("apiVersion", "image")
-_NO_KIND = ("CustomResourceDefinition",)
+_NO_KIND = ("CustomResourceDefinition", "ResourceSlice", "Node")
 # Their pods have annotations of the object itself.
 _OF_PODS = ("Pod", "InferenceService", "LLMInferenceService")
 # Switches of charts and custom resources. Operators of drivers have the same, and no workloads.
@@ -108,8 +108,8 @@ def signs(document: Any, site: Names, without: Collection[int] = ()) -> List[str
         body = {**body, "annotations": at(document, "metadata", "annotations")}
     values = list(everything(body, without))
     found = [sign for value in values for sign in _of(value, site)]
-    if not found and any(_on_host(value) for value in values):
-        found = [f"hostNetwork with {name}" for value in values for name in _beside(value, site)][:1]
+    if not found:
+        found = _with_gpus(values, site)
     if at(document, "kind") not in _NO_SWITCH:
         found += [f"{name}: true" for value in values for name in _switches(value)]
     every = list(dict.fromkeys(found))
@@ -122,6 +122,32 @@ def _switches(value: Any) -> Iterator[str]:
         on = at(entry, "enabled") if isinstance(entry, dict) else entry
         if (on is True or on == "true") and isinstance(name, str) and _SWITCH.fullmatch(name):
             yield name
+
+
+def _with_gpus(values: Sequence[Any], site: Names) -> List[str]:
+    """What is no sign alone, and one beside GPUs: the host's network, and how else a container gets at HCAs.
+
+    With claims of its own, a pod may be locked in memory and privileged for what it has claimed.
+    """
+    devices = [name for value in values for name in _beside(value, site)]
+    if not devices:
+        return []
+    if any(_on_host(value) for value in values):
+        return [f"hostNetwork with {devices[0]}"]
+    reaching = [name for value in values for name in _reaching(value)]
+    return [f"{reaching[0]} with {devices[0]}"] if reaching and "claims" not in devices else []
+
+
+def _reaching(value: Any) -> Iterator[str]:
+    """How a container gets at all HCAs of its node, or is made for their memory."""
+    if not isinstance(value, dict):
+        return
+    if "IPC_LOCK" in texts(value.get("add")):
+        yield "IPC_LOCK"
+    if value.get("privileged") is True:
+        yield "privileged"
+    if at(value, "hostPath", "path") in ("/dev", "/dev/"):
+        yield "hostPath /dev"
 
 
 def _on_host(value: Any) -> bool:
@@ -233,8 +259,10 @@ def _ends(name: str) -> List[str]:
     way, slash, last = name.partition("/")
     if not slash:
         return [name]
-    # Whatever somebody writes before the domain of a resource.
-    steps = re.split(r"(?<!\\)\.", way[-_LONGEST:])[len(way) > _LONGEST :]
+    # Whatever somebody writes before the domain of a resource; of that, the first step may be cut.
+    steps = re.split(r"(?<!\\)\.", way[-_LONGEST:])
+    if len(way) > _LONGEST:
+        del steps[0]
     return [".".join(steps[place:]).replace("\\", "") + slash + last for place in range(len(steps))]
 
 
@@ -254,8 +282,7 @@ def _of_text(value: str, site: Names) -> Iterator[str]:
         if is_rdma(value, site) or (path and _is_rdma(value, site)):
             yield value
         return
-    if _DEVICES.search(value):
-        yield "/dev/infiniband"
+    yield from dict.fromkeys(_DEVICES.findall(value))
     for name in dict.fromkeys(_IN_TEXT.findall(value)):
         if any(is_rdma(end, site) or may_be_rdma(end, site) for end in _ends(name)):
             yield name

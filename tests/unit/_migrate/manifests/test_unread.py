@@ -114,6 +114,19 @@ def _of(kind: str, spec: str, group: str = "example.org") -> str:
             "a",
             "has k8s.v1.cni.cncf.io/networks: roce-p2, but not where a pod",
         ),
+        *(
+            (_of("Engine", f"{{{inner}, resources: {{limits: {{nvidia.com/gpu: 8}}}}}}"), "a", f"has {why} with nvidia")
+            for inner, why in (
+                ("securityContext: {capabilities: {add: [IPC_LOCK]}}", "IPC_LOCK"),
+                ("securityContext: {privileged: true}", "privileged"),
+                ("volumes: [{hostPath: {path: /dev}}]", "hostPath /dev"),
+            )
+        ),
+        (
+            _of("Engine", "{volumes: [{hostPath: {path: /sys/class/infiniband}}]}"),
+            "a",
+            "has /sys/class/infiniband, but",
+        ),
         # Values of a chart, and a JSON Patch.
         ("{resources: {limits: {rdma/ib: 1}}}", "", "has rdma/ib: 1, but is no Kubernetes object"),
         ("[{op: add, path: /spec/containers/0/resources/limits/rdma~1ib, value: '1'}]", "", "has rdma/ib, but is no"),
@@ -191,6 +204,7 @@ _OURS = yaml.safe_dump(config_map("default", SCRIPT))
         "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, env: [{name: A, value: b}]}]}}",
         "{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {openshift.io/cluster-monitoring: '1'}}}",
         _of("CustomResourceDefinition", "{description: mounts /dev/infiniband}", "apiextensions.k8s.io"),
+        _of("ResourceSlice", "{devices: [{attributes: {ifName: {string: mlx5_0}}}]}", "resource.k8s.io"),
         _of("Sandbox", "{hostNetwork: true, tolerations: [{key: nvidia.com/gpu}]}"),
         _of("Sandbox", "{resources: {limits: {rdma/ib: 0}}}"),
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 'export NCCL_IB_HCA=$hcas; see rdma/ib'}}",
@@ -207,6 +221,9 @@ _OURS = yaml.safe_dump(config_map("default", SCRIPT))
         ),
         _of("ClusterPolicy", "{driver: {rdma: {enabled: true}}}", "nvidia.com"),
         _of("Sandbox", "{rdma: {enabled: false}, roce: 3}"),
+        # For what they claim, or of an agent.
+        _of("Sandbox", "{privileged: true, limits: {nvidia.com/gpu: 8}, resourceClaims: [{name: a}]}"),
+        _of("Sandbox", "{privileged: true, hostPath: {path: /dev}}"),
         _of("Sandbox", "{hostNetwork: '{{ .Values.hostNetwork }}', limits: {cpu: 8}}"),
         "[1, null, a]",
         "null",
