@@ -375,7 +375,7 @@ _PUT_BACK = """
   gather_facts: false
   vars:
     __move: {ours: [%s], resources: [], gpu_resources: []}
-    __node: {was: inject, to: dra, daemons: true, off: {}}
+    __node: {was: inject, to: dra, daemons: true, 'off': {}}
     __rdma_migrate_netns: shared
   tasks:
     - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_kernel, tasks_from: modules}
