@@ -347,10 +347,13 @@ def test_a_group_moves_and_what_no_node_needs_goes(
     moving.offers("v100-01")
     assert moving.node("v100-01") == before
 
-    # First one node: the other keeps what it has. That was killed when it had begun.
+    # First one node: the move of the other one was killed when it had begun, and the node has changed the mark of it.
     moving.step("v100-02", "off")
-    done = playbook(skipped, rdma_migrate_move="v100-01", **options)
-    assert "  v100-01: shared_device to dra" in done["Show the plan of the move"]["msg"]
+    written, account = moving.node("v100-02")["annotations"], accounts.node(cluster_set, "v100-02")
+    account("annotate", "node", "v100-02", "--overwrite", f"{node_use.ANNOTATION}={written}\n")
+    said = playbook.refused(skipped, rdma_migrate_move="v100", **options)
+    assert said.startswith("This node was not changed. Fix this first:\nv100-02: annotation zerocopy.rdma/move is '{")
+    account("annotate", "node", "v100-02", "--overwrite", f"{node_use.ANNOTATION}={written}")
     assert labels() == [{DRIVER: "v100"}, {}]
     assert there() == ["daemonset.apps/dranet-v100", "daemonset.apps/rdma-shared-v100"]
     done = playbook(skipped, rdma_migrate_move="v100", **options)
@@ -372,7 +375,7 @@ _PUT_BACK = """
   gather_facts: false
   vars:
     __move: {ours: [%s], resources: [], gpu_resources: []}
-    __node: {was: inject, to: dra, daemons: true, off: {}}
+    __node: {was: inject, to: dra, daemons: true, 'off': {}}
     __rdma_migrate_netns: shared
   tasks:
     - ansible.builtin.import_role: {name: zerocopy.rdma.rdma_kernel, tasks_from: modules}

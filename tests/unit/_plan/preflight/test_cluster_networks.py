@@ -230,7 +230,11 @@ def test_an_api_server_that_fails_is_not_one_that_refuses(path: str) -> None:
 def test_the_daemon_sets_of_a_set() -> None:
     client: Any = Answers([node("n1")])
     driver = Parent("zerocopy-rdma-driver", "kube-system")
-    meta = {"name": "dranet-h100", "namespace": "rdma", "labels": {"applyset.kubernetes.io/part-of": driver.id}}
+    meta: Dict[str, Any] = {
+        "name": "dranet-h100",
+        "namespace": "rdma",
+        "labels": {"applyset.kubernetes.io/part-of": driver.id},
+    }
     meta["managedFields"] = [{"manager": "zerocopy.rdma", "operation": "Apply"}]
     spec = {"template": {"spec": {"nodeSelector": {"example.org/group": "h100"}}}}
     # Of a tenant, in another namespace; and one that this tool has not applied.
