@@ -12,10 +12,8 @@ through for templates again for each host and task.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import tempfile
 from typing import Any, Callable, Dict, Mapping, Optional
 
@@ -24,13 +22,13 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.host_file import host_file
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 
 
 def path_of(directory: str, host: str) -> str:
     """The file of a host, whatever its name has in it; two names never have one file."""
-    readable = re.sub("[^A-Za-z0-9-]", "_", host)[:60]
-    return os.path.join(directory, f"host-{readable}-{hashlib.sha256(host.encode()).hexdigest()[:12]}.json")
+    return os.path.join(directory, f"host-{host_file(host)}.json")
 
 
 def write_file(path: str, content: Any) -> None:

@@ -16,7 +16,13 @@ from typing import Any
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.modules import workload_audit
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
+    ClusterSet,
+    Object,
+    config_map,
+    reasons,
+    template,
+)
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import CHECKOUT, Playbook
 from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.audit.test_workloads import EXPECTED
@@ -26,6 +32,8 @@ _RBAC = "rbac.authorization.k8s.io"
 _READER = "audit-reader"
 # kubectl would read the schemas of everything first, which a busy machine takes long to put together.
 _UNCHECKED = ("--validate=false",)
+# Each list has ten times the values of the one before.
+_PAIRS = list(zip("abcdefgh", "bcdefghi"))
 _SHARED = "rdma/hca_shared_devices_a"
 
 Audit = Callable[..., Object]
@@ -202,3 +210,45 @@ def test_the_playbook(workloads: ClusterSet, playbook: Playbook, tmp_path: Path)
     assert f"  Deployment {workloads.namespace}/prefill" in shown["Show the findings"]["msg"]
     assert all(f'data-host="{workloads.namespace}/{name}"' in page.read_text("utf-8") for name in EXPECTED)
     assert not any(result.get("changed") for result in shown.values())
+
+
+def test_no_tenant_stops_the_audit_or_a_set_for_the_others(audit: Audit, workloads: ClusterSet, tmp_path: Path) -> None:
+    """As a tenant, who may only make two kinds of objects in the namespace."""
+    rules = [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+        {"apiGroups": ["leaderworkerset.x-k8s.io"], "resources": ["leaderworkersets"], "verbs": ["create"]},
+    ]
+    workloads.kubectl("create", "-f", "-", stdin=_as_list(_reader("hostile-tenant", rules)))
+    expected = audit()
+    namespace = workloads.namespace
+    first = workloads(objects=[template("h100", namespace, 1)])
+    old = first["names"]["ResourceClaimTemplate"][namespace]["h100"]
+    lists = ["&a [a, a, a, a, a, a, a, a, a, a]", *(f"&{name} [{', '.join([f'*{of}'] * 10)}]" for of, name in _PAIRS)]
+    values = "".join(f"- {each}\n" for each in lists)
+    config = f"apiVersion: config.kueue.x-k8s.io/v1beta2\ndeviceClassMappings:\n{values}"
+    meta = {"name": "many", "namespace": namespace}
+    aliases = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"x": config}})
+    # json.dumps would end with a RecursionError.
+    meta = {"name": "deep", "namespace": namespace}
+    head = json.dumps({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": meta})
+    deep = f'{head[:-1]}, "spec": {{"a": {"[" * 3000}{"]" * 3000}}}}}'
+    places = {
+        f"/api/v1/namespaces/{namespace}/configmaps": aliases,
+        f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{namespace}/leaderworkersets": deep,
+    }
+    for path, content in places.items():
+        file = tmp_path / "object.json"
+        file.write_text(content, "utf-8")
+        workloads.kubectl("create", "--as=hostile-tenant", f"--raw={path}", "-f", str(file))
+    result = audit()
+    assert [result[part] for part in ("workloads", "cluster")] == [expected[part] for part in ("workloads", "cluster")]
+    unseen = {one["what"]: one["why"] for one in result["unseen"]}
+    assert set(unseen) == {f"ConfigMap {namespace}/many", f"LeaderWorkerSet {namespace}/deep"}
+    assert "has aliases that stand for more than 10000 values" in unseen[f"ConfigMap {namespace}/many"]
+    assert "more than 100 levels deep" in unseen[f"LeaderWorkerSet {namespace}/deep"]
+    # Nobody knows what that one names, so the template stays; other sets go on.
+    kept = reasons(workloads(objects=[config_map("other", namespace)]))
+    assert kept[old].startswith(f"may be in use: of LeaderWorkerSet {namespace}/deep, ")
+    workloads.kubectl("delete", "leaderworkersets.leaderworkerset.x-k8s.io", "deep", "-n", namespace)
+    assert reasons(workloads(objects=[config_map("other", namespace)])) == {}
+    workloads.kubectl("delete", "clusterrole,clusterrolebinding", "hostile-tenant")

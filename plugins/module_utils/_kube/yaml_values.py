@@ -85,7 +85,7 @@ def read(text: str) -> List[Any]:
         where = f" (line {mark.line + 1})" if mark else ""
         raise TextError(f"is not YAML{where}: {getattr(error, 'problem', None) or error}") from error
     except (TypeError, ValueError, RecursionError) as error:
-        raise TextError(f"has values that no manifest has: {error}") from error
+        raise TextError(f"has values that JSON has no form for: {error}") from error
     return [_unshared(value) for value in values]
 
 

@@ -97,7 +97,9 @@ def test_kubectl_s_order(tmp_path: Path, environ: Dict[str, str]) -> None:
         ({"KUBECONFIG": "{}/bare"}, "no context is current, and none is chosen: there are lab"),
         ({"KUBECONFIG": ":"}, "kubeconfig ':': No configuration found"),
         ({"K8S_AUTH_KUBECONFIG": "::"}, "kubeconfig '::': No configuration found"),
-        ({"KUBECONFIG": "{}/bytes"}, "{}/bytes has values that no kubeconfig has"),
+        ({"KUBECONFIG": "{}/bytes"}, "{}/bytes has values that JSON has no form for"),
+        ({"KUBECONFIG": "{}/aliases"}, "{}/aliases has aliases that stand for more than 10000 values"),
+        ({"KUBECONFIG": "{}/two"}, "{}/two is no kubeconfig"),
         ({"KUBECONFIG": "{}/deep"}, "{}/deep has values that are nested more than 100 levels deep (line 1)"),
         ({"KUBECONFIG": "{}/odd"}, "contexts is no list of maps with a name and a context"),
     ],
@@ -108,6 +110,11 @@ def test_what_is_named_and_not_there_is_no_other_cluster(
     kubeconfig(tmp_path / "a")
     (tmp_path / "empty").write_text("")
     (tmp_path / "list").write_text("[1]")
+    (tmp_path / "two").write_text("---\n{}\n---\n{}\n")
+    few = "".join(
+        f"- &{name} [{', '.join([of] * 10)}]\n" for name, of in zip("bcdefg", ("x", "*b", "*c", "*d", "*e", "*f"))
+    )
+    (tmp_path / "aliases").write_text(f"clusters:\n{few}")
     (tmp_path / "bare").write_text('{"contexts": [{"name": "lab", "context": {"cluster": "lab"}}]}')
     (tmp_path / "bytes").write_text("users: [{name: lab, user: {token: !!binary aGVsbG8=}}]")
     (tmp_path / "deep").write_text("[" * 200)

@@ -98,3 +98,20 @@ def test_whatever_writes_reports_has_statistics() -> None:
     for tasks in with_reports:
         shown = [task["zerocopy.rdma.show"] for task in tasks if "zerocopy.rdma.show" in task]
         assert any(each.get("stats") for each in shown), tasks[0]["name"]
+
+
+def test_no_name_in_the_inventory_leads_out_of_a_directory(root_of: Callable[[str], Path], tmp_path: Path) -> None:
+    work, names = tmp_path / "work", ["../../out", "a/b", "a_b"]
+    work.mkdir()
+    fleet = {"rdma_discover_root": str(root_of("v100-02")), "ansible_python_interpreter": sys.executable}
+    hosts: dict[str, dict[str, Any]] = {name: {} for name in names}
+    inventory = {"all": {"hosts": hosts, "vars": {**fleet, "ansible_connection": "local"}}}
+    (work / "hosts.yml").write_text(json.dumps(inventory))
+    files = {"rdma_artifacts": "kept", "rdma_discover_facts_dir": "facts"}
+    run = played(work, "-i", "hosts.yml", "-e", json.dumps(files), str(PLAYBOOKS / "facts.yml"))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["work"]
+    assert {path.name for path in work.iterdir()} == {"hosts.yml", "kept"}
+    written = [path.name for path in (work / "kept" / "facts").iterdir()]
+    assert len(written) == len(names)
+    assert {name.partition("@")[0] for name in written} == {"a_b.json", "host"}

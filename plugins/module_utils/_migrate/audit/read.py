@@ -17,19 +17,23 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import kueue, workloads
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.kueue import KueueConfiguration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import cluster, document, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.cluster import ClusterFacts, HealthNote
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.evaluate import POD, AuditInput, Unseen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit.evaluate import audit as plan_audit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import pages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.answers import CUT, is_cut
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, Query
 
-# Objects of one answer, as kubectl asks for them: a list of thousands at once would block the API server.
-PAGE = 500
+# Of each list, objects that are named because they cannot be read.
+_NAMED = 20
+_KUEUE_TEXT = "its configuration of Kueue"
 _DRA = "resource.k8s.io"
 _NODE, _CONFIG_MAP = Kind("", "Node"), Kind("", "ConfigMap")
 _RULE, _KUEUE = Kind("monitoring.coreos.com", "PrometheusRule"), Kind("kueue.x-k8s.io", "ClusterQueue")
@@ -67,8 +71,11 @@ class _Wanted(NamedTuple):
 
 
 class _Answer(NamedTuple):
+    """What is kept of a list, and the objects in it that could not be read, or not all of them."""
+
     kind: Kind
     kept: List[Any]
+    unseen: List[Unseen]
 
 
 def audit(client: Client, request: AuditRequest) -> Dict[str, Any]:
@@ -85,6 +92,9 @@ def audit(client: Client, request: AuditRequest) -> Dict[str, Any]:
             unseen.append(Unseen(_told(listing), str(answer)))
         else:
             kept.setdefault(listing.kind, []).extend(answer.kept)
+            unseen += answer.unseen[:_NAMED]
+            if len(answer.unseen) > _NAMED:
+                unseen.append(Unseen(_told(listing), f"{len(answer.unseen) - _NAMED} more of them, for such reasons"))
     noted = kept.get(_CONFIG_MAP, [])
     found = plan_audit(
         AuditInput(
@@ -171,31 +181,24 @@ def _told(wanted: _Wanted) -> str:
 
 
 def _list(client: Client, wanted: _Wanted) -> _Answer:
+    unseen: List[Unseen] = []
+
+    def keep(item: Any) -> Sequence[Any]:
+        if is_cut(item):
+            unseen.append(Unseen(_object_of(wanted.kind, item), CUT))
+        found = wanted.read(item)
+        problems = [note.problem for note in found if isinstance(note, KueueConfiguration) and note.problem]
+        unseen.extend(Unseen(_object_of(wanted.kind, item), f"{_KUEUE_TEXT} {problem}") for problem in problems)
+        return [] if problems else found
+
     path = wanted.resource.path(wanted.namespace)
-    return _Answer(wanted.kind, _pages(client, path, _QUERIES.get(wanted.kind, {}), wanted.read))
+    kept = pages.read(client, path, _QUERIES.get(wanted.kind, {}), keep)
+    return _Answer(wanted.kind, kept, unseen)
 
 
-def _pages(client: Client, path: str, base: Query, read: Read) -> List[Any]:
-    """What ``read`` keeps of all objects of a list, page by page. Raises ClusterError."""
-    kept: List[Any] = []
-    query: Query = {**base, "limit": PAGE}
-    while True:
-        try:
-            page = client.get(path, query)
-        except ApiError as error:
-            if error.status != 410 or "continue" not in query:
-                raise
-            # The pages have expired meanwhile; without pages nothing can.
-            kept, query = [], base
-            continue
-        items = page.get("items")
-        for item in items if isinstance(items, list) else ():
-            if isinstance(item, dict):
-                kept += read(item)
-        more = (page.get("metadata") or {}).get("continue")
-        if not more:
-            return kept
-        query = {**base, "limit": PAGE, "continue": more}
+def _object_of(kind: Kind, item: Any) -> str:
+    meta = at(item, "metadata")
+    return f"{kind.kind} " + "/".join(filter(None, (text(at(meta, "namespace")), text(at(meta, "name")))))
 
 
 def _metrics(client: Client) -> str:

@@ -8,7 +8,8 @@
 
 Files in reading order: ``findings``, ``causes`` (which follow from others), ``earlier`` (which are new), ``commands``
 (what to run), ``drift``, ``preview`` (what a run would write), ``bandwidth``, ``transfers`` (figures of the benchmark),
-``fleet``, ``topology``, ``text`` (how values look), ``formats`` (HTML, JUnit, metrics, terminal).
+``most`` (how much of it of one host), ``fleet``, ``topology``, ``text`` (how values look), ``formats`` (HTML, JUnit,
+metrics, terminal).
 
 May import ``_facts``, ``_values``, ``document`` and ``benchmark``.
 """

@@ -14,6 +14,7 @@ from typing import Dict, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VERDICTS, VerifyDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.most import cut
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 
@@ -38,7 +39,8 @@ class GroupSummary:
 
 
 def _alike(many: Counter[str]) -> str:
-    return ", ".join(f"{number} \u00d7 {text}" for text, number in sorted(many.items(), key=lambda item: -item[1]))
+    told = [f"{number} \u00d7 {text}" for text, number in sorted(many.items(), key=lambda item: -item[1])]
+    return ", ".join(cut(told, "kinds"))
 
 
 def _gpus(facts: Facts) -> str:

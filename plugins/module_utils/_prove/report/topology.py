@@ -14,8 +14,12 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VerifyDocument
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.most import MOST, cut
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
+
+# Switches above each other; each has a bus of its own, and servers have two or three.
+_DEEPEST = 16
 
 
 @dataclass
@@ -76,7 +80,8 @@ class DrawnShape:
     """Nodes with one signature, drawn after ``example``, whose names and addresses are shown.
 
     ``paths`` are the path classes of each GPU (rows) to each of ``hcas``; ``unplaced`` are HCAs that are nowhere in
-    PCIe. ``ports`` are those of the example, ``others`` the links that differ from its own, with their hosts.
+    PCIe. ``ports`` are those of the example, ``others`` the links that differ from its own, with their hosts. Of each
+    kind there are MOST at most; ``left_out`` has the numbers of the others by kind.
     """
 
     signature: str
@@ -90,6 +95,7 @@ class DrawnShape:
     unplaced: List[str]
     ports: List[DrawnPort]
     others: List[Tuple[str, List[str]]]
+    left_out: Dict[str, int] = field(default_factory=dict)
     anchor: str = ""
 
 
@@ -127,7 +133,7 @@ def _ports(hca: Hca) -> List[DrawnPort]:
                 rate=rate if port.state == "ACTIVE" else "",
                 netdev=netdev.name if netdev else "no netdev",
                 mtu=str(netdev.mtu) if netdev and netdev.mtu else "",
-                addresses=", ".join(netdev.addresses) if netdev else "",
+                addresses=", ".join(cut(netdev.addresses, "addresses")) if netdev else "",
             )
         )
     return found
@@ -154,12 +160,17 @@ def _placed(facts: Facts) -> List[Tuple[Hca, PciFunction]]:
     return [(hca, pci) for hca, pci in facts.placed if hca.sriov.pf_address not in there]
 
 
+def _shown(facts: Facts) -> List[Tuple[Hca, PciFunction]]:
+    """Those that are drawn."""
+    return sorted(_placed(facts), key=lambda pair: natural_key(pair[0].name))[:MOST]
+
+
 def _devices(facts: Facts) -> List[Tuple[PciFunction, DrawnDevice]]:
-    hcas = _placed(facts)
-    names = {hca.name for hca, _pci in hcas}
+    hcas = _shown(facts)
+    names = {hca.name for hca, _pci in _placed(facts)}
     paths = {entry.gpu: entry.paths for entry in facts.affinity}
     found = []
-    for gpu in facts.gpus:
+    for gpu in facts.gpus[:MOST]:
         near = _near({hca: path for hca, path in paths.get(gpu.index, {}).items() if hca in names})
         model = (gpu.model or f"{gpu.pci.vendor_id}:{gpu.pci.device_id}").replace("NVIDIA ", "", 1)
         found.append((gpu.pci, DrawnDevice("gpu", f"GPU {gpu.index}", model, gpu.pci.address, near)))
@@ -182,7 +193,7 @@ def _numa(facts: Facts) -> List[NumaNode]:
             node.roots.append(roots[number, name])
         below = roots[number, name].below
         # After the root port, a switch is an upstream port and one downstream port on the way to each device.
-        for address in pci.pcie_path[1:-1:2]:
+        for address in pci.pcie_path[1:-1:2][:_DEEPEST]:
             # A device may not say where it is although its neighbour does; each then has the switch in its own drawing.
             if (number, address) not in switches:
                 switches[number, address] = Switch(address)
@@ -194,19 +205,23 @@ def _numa(facts: Facts) -> List[NumaNode]:
 
 def _shape(document: VerifyDocument, signature: str, hosts: Sequence[str]) -> DrawnShape:
     facts = document.hosts[hosts[0]].known
-    hcas = sorted((hca.name for hca, _pci in _placed(facts)), key=natural_key)
+    hcas = [hca.name for hca, _pci in _shown(facts)]
+    ports = [port for hca in facts.hcas for port in _ports(hca)]
+    unplaced = [hca.name for hca in facts.hcas if not hca.pci]
+    kinds = {"GPUs": len(facts.gpus), "HCAs": len(_placed(facts)), "HCAs elsewhere": len(unplaced), "ports": len(ports)}
     return DrawnShape(
         signature=signature,
         groups=sorted({document.hosts[host].group for host in hosts}, key=natural_key),
         hosts=list(hosts),
         example=hosts[0],
         numa=_numa(facts),
-        gpus=[f"GPU {entry.gpu}" for entry in facts.affinity],
+        gpus=[f"GPU {entry.gpu}" for entry in facts.affinity[:MOST]],
         hcas=hcas,
-        paths=[[entry.paths.get(hca, "") for hca in hcas] for entry in facts.affinity],
-        unplaced=[hca.name for hca in facts.hcas if not hca.pci],
-        ports=[port for hca in facts.hcas for port in _ports(hca)],
+        paths=[[entry.paths.get(hca, "") for hca in hcas] for entry in facts.affinity[:MOST]],
+        unplaced=unplaced[:MOST],
+        ports=ports[:MOST],
         others=_others(document, hosts),
+        left_out={kind: number - MOST for kind, number in kinds.items() if number > MOST},
     )
 
 

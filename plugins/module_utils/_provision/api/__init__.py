@@ -8,7 +8,9 @@
 
 In reading order: :mod:`module` (options and failures of the modules), :mod:`selection` (which cluster is meant),
 :mod:`kubeconfigs` (how they are read), :mod:`connection` (how it is reached), :mod:`request` (the client),
-:mod:`errors`, :mod:`objects` (what identifies one), :mod:`discovery` (which kinds are served), :mod:`dra_version`
-(which version of resource.k8s.io), :mod:`review` (what this user may do). It may import kubernetes.core in
-:mod:`module`, and no other room.
+:mod:`answers` (its JSON, whoever wrote it), :mod:`pages` (long lists), :mod:`errors`, :mod:`objects` (what identifies
+one), :mod:`discovery` (which kinds are served), :mod:`dra_version` (which version of resource.k8s.io), :mod:`review`
+(what this user may do).
+
+It may import kubernetes.core in :mod:`module`, and no other room.
 """

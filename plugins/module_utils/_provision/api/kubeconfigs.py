@@ -11,12 +11,11 @@ Source: kubernetes/client-go, tools/clientcmd/loader.go.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.yaml_values import Loader, TextError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.yaml_values import TextError, read
 
 _LISTS = ("clusters", "contexts", "users")
 # Fields with a path that is relative to the file that has it.
@@ -67,22 +66,17 @@ def merged(files: Sequence[str]) -> Dict[str, Any]:
 
 
 def _read(path: str) -> Mapping[str, Any]:
-    from yaml import YAMLError
-
     try:
         with open(path, encoding="utf-8") as file:
-            content = Loader(file).get_single_data()
+            documents = read(file.read())
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from error
     except TextError as error:
         raise ValueError(f"{path} {error}") from error
-    try:
-        json.dumps(content)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} has values that no kubeconfig has: {error}") from error
-    if content is not None and not isinstance(content, dict):
+    content = documents[0] if documents else None
+    if len(documents) > 1 or (content is not None and not isinstance(content, dict)):
         raise ValueError(f"{path} is no kubeconfig")
     return content or {}
 

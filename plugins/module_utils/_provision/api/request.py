@@ -27,6 +27,7 @@ except ImportError:
     # It comes with the kubernetes library, whose absence is reported elsewhere.
     HTTPError = OSError  # type: ignore[misc, assignment]
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.answers import decoded
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.selection import SELECTION
@@ -40,6 +41,9 @@ _WATCH_SECONDS = 60
 # Shortest time of a watch that ends by itself: a load balancer that ends each one at once must not keep callers busy.
 _PACE_SECONDS = 0.5
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0
+
+# Bytes of a page of a list, so that tenants cannot fill the memory. An object has at most 3 MiB, as any request.
+LARGEST_PAGE = 1 << 25
 
 JSON = "application/json"
 # Answers without spec and status, which spares the API server and us most of the work with them.
@@ -77,8 +81,9 @@ class Client:
         self._threads = ThreadPoolExecutor(THREADS)
 
     def get(self, path: str, query: Optional[Query] = None, accept: str = JSON) -> Object:
-        """Read an object or a list. Raises ApiError, ClusterError."""
-        return self._request("GET", path, query, {"Accept": accept}).body
+        """Read an object or a list. Raises ApiError, ClusterError, and for a page of a list TooLargeError."""
+        largest = LARGEST_PAGE if "limit" in (query or {}) else None
+        return self._request("GET", path, query, {"Accept": accept}, largest=largest).body
 
     def items_if_allowed(self, path: str, query: Optional[Query] = None, accept: str = JSON) -> Optional[List[Object]]:
         """The items of a list, ``None`` where this user may not read it. Raises ApiError, ClusterError."""
@@ -154,7 +159,7 @@ class Client:
             rest = b""
             for chunk in response.stream(65536):
                 *lines, rest = (rest + chunk).split(b"\n")
-                for event in (json.loads(line) for line in lines if line):
+                for event in (decoded(line) for line in lines if line):
                     # What comes after an error belongs to a watch that has ended.
                     if event["type"] == "ERROR":
                         return
@@ -193,6 +198,7 @@ class Client:
         headers: Mapping[str, str],
         body: Optional[Object] = None,
         parse: Optional[Callable[[bytes], Object]] = None,
+        largest: Optional[int] = None,
     ) -> Response:
         deadline = time.monotonic() + PATIENCE
         delay = _FIRST_DELAY
@@ -202,9 +208,9 @@ class Client:
         while True:
             asked = None
             try:
-                response = self._send(method, path, query, headers, data)
+                response = self._send(method, path, query, headers, data, stream=largest is not None)
                 if 200 <= response.status < 300:
-                    body = (parse or _object)(response.data)
+                    body = (parse or _object)(response.data if largest is None else _limited(response, largest))
                     self._reached = True
                     return Response(response.status, body)
                 self._reached = True
@@ -298,13 +304,29 @@ def _passing(error: ClusterError, method: str, conditional: bool) -> bool:
     return error.status == 409 and method == "PATCH" and not conditional and not error.causes
 
 
+class TooLargeError(ClusterError):
+    """An answer is larger than whoever asked can bear."""
+
+
+def _limited(response: Any, largest: int) -> bytes:
+    """The body of an answer that is read while it comes. Raises TooLargeError, HTTPError."""
+    read, size = [], 0
+    for chunk in response.stream(1 << 16):
+        read.append(chunk)
+        size += len(chunk)
+        if size > largest:
+            response.close()
+            raise TooLargeError(f"the answer is larger than {largest >> 20} MiB")
+    return b"".join(read)
+
+
 class _NoObjectError(ValueError):
     """An answer is cut off, or not from the API server: it must not be read as an empty list."""
 
 
 def _object(data: bytes) -> Object:
     try:
-        body = json.loads(data)
+        body = decoded(data)
     except ValueError:
         body = None
     if not isinstance(body, dict):
@@ -318,7 +340,7 @@ def _object(data: bytes) -> Object:
 def _json(data: bytes) -> Dict[str, Any]:
     """The content of an error, which may also come from something in between, such as a proxy."""
     try:
-        body = json.loads(data)
+        body = decoded(data)
     except ValueError:
         return {"message": data[:500].decode(errors="replace").strip()}
     return body if isinstance(body, dict) else {"message": str(body)}

@@ -17,8 +17,24 @@ A NetworkAttachmentDefinition is needed by the pods that name it, in whatever na
 from __future__ import annotations
 
 import json
-from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import table
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import pages
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.answers import CUT, is_cut
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
@@ -57,6 +73,7 @@ _EVERYWHERE = ""
 _CORE_KINDS = ("Pod", "PodTemplate", "ReplicationController")
 # How the reason begins where this user lacks a right.
 UNSEEN = "may be in use: "
+_Kept = TypeVar("_Kept")
 _UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
@@ -104,6 +121,39 @@ def _earlier(kind: GroupKind, item: Object, revisions: Collection[str]) -> bool:
     return False
 
 
+class _Holder(NamedTuple):
+    """What is remembered of an object, however large it is: what it may need, and whose it is.
+
+    ``cut`` says that not all of it could be looked at.
+    """
+
+    item: Object
+    references: List[Tuple[str, str]]
+    cut: bool
+
+
+def _remembered(item: Object, references: Iterable[Tuple[str, str]]) -> _Holder:
+    meta, spec, status = metadata(item), table(item.get("spec")), table(item.get("status"))
+    kept: Object = {
+        "metadata": {name: meta[name] for name in ("name", "namespace", "ownerReferences") if name in meta},
+        "spec": {name: spec[name] for name in ("replicas",) if name in spec},
+        "status": {name: status[name] for name in ("currentRevision", "updateRevision") if name in status},
+    }
+    return _Holder(kept, list(references), is_cut(item))
+
+
+def _named(item: Object) -> _Holder:
+    return _remembered(item, values_of(item, tuple(REFERENCES.values())))
+
+
+def _classes(item: Object) -> _Holder:
+    return _remembered(item, values_of(item.get("spec"), ("deviceClassName",)))
+
+
+def _attached(pod: Object) -> _Holder:
+    return _remembered(pod, networks_of(pod))
+
+
 def kinds_of_users(member: SetMember) -> Sequence[GroupKind]:
     """The kinds of what may need a member, which have to be listed to know. Not for claims and templates: who may not
     list what names these keeps them, and ``_holders`` has their kinds.
@@ -126,7 +176,8 @@ class Usage:
         self._api = api
         self._going = going
         self._named: Dict[str, Dict[Tuple[str, str], str]] = {}
-        self._unseen: Dict[str, str] = {}
+        self._forbidden: Dict[str, str] = {}
+        self._cut: Dict[str, List[ObjectKey]] = {}
         self._classes: Optional[Dict[str, str]] = None
         self._networks: Optional[Dict[Tuple[str, str], str]] = None
 
@@ -150,8 +201,12 @@ class Usage:
             for namespace in (key.namespace, _EVERYWHERE):
                 if reference in self._named[namespace]:
                     return self._named[namespace][reference]
-            lacking = [self._unseen[namespace] for namespace in (key.namespace, _EVERYWHERE) if self._unseen[namespace]]
-            return f"{UNSEEN}this user has no right to list {' and '.join(lacking)}" if lacking else ""
+            places = (key.namespace, _EVERYWHERE)
+            forbidden = [self._forbidden[place] for place in places if self._forbidden[place]]
+            if forbidden:
+                return f"{UNSEEN}this user has no right to list {' and '.join(forbidden)}"
+            cut = [holder for place in places for holder in self._cut[place]]
+            return f"{UNSEEN}of {cut[0]}, {CUT}" if cut else ""
         if key.group_kind == _DEVICE_CLASS:
             if self._classes is None:
                 self._classes = self._search_classes()
@@ -162,8 +217,9 @@ class Usage:
             namespace = str((member.live.get("spec") or {}).get("networkNamespace") or key.namespace)
             return self._networks.get((namespace, key.name), "")
         if key.group_kind == ("", "Namespace"):
-            pods = self._list(self._api.find(_POD), key.name, {**_UNFINISHED, "limit": "1"})
-            return "has pods" if pods else ""
+            pods = self._api.find(_POD)
+            first = {**_UNFINISHED, "limit": "1"}
+            return "has pods" if pods and self._client.get(pods.path(key.name), first).get("items") else ""
         if key.group_kind == DEFINITION:
             (kind,) = kinds_of_users(member)
             users = [user for user in self._keys(self._api.find(kind)) if user not in self._going]
@@ -171,31 +227,34 @@ class Usage:
         return ""
 
     def _search(self, namespace: str) -> None:
-        """Find what names a claim or template in a namespace, or without one, and what may not be looked at."""
+        """Find what names a claim or template in a namespace, or without one, and what cannot be looked at."""
         named = self._named[namespace] = {}
-        unseen: List[str] = []
+        forbidden: List[str] = []
 
-        def search(resource: Resource) -> List[Object]:
+        def search(resource: Resource) -> List[_Holder]:
             query = _UNFINISHED if resource.group_kind == _POD else {}
             try:
-                return self._list(resource, namespace, query)
+                return self._list(resource, _named, namespace, query)
             except ApiError as error:
                 if error.status != 403:
                     raise
-                unseen.append(f"{resource.plural}.{resource.group}" if resource.group else resource.plural)
+                forbidden.append(f"{resource.plural}.{resource.group}" if resource.group else resource.plural)
                 return []
 
         holders = list(self._holders(bool(namespace)))
         found = {resource.group_kind: items for resource, items in zip(holders, self._client.all(search, holders))}
-        revisions = {name for item in found.get(_STATEFUL_SET, ()) for name in _revisions(item)}
-        for kind, items in found.items():
-            for item in items:
-                if key_of(item, kind) in self._going or _earlier(kind, item, revisions):
-                    continue
-                for reference in values_of(item, tuple(REFERENCES.values())):
-                    named.setdefault(reference, f"named by {kind.kind} {item['metadata']['name']}")
+        revisions = {name for each in found.get(_STATEFUL_SET, ()) for name in _revisions(each.item)}
         place = f"in namespace {namespace}" if namespace else "in the cluster"
-        self._unseen[namespace] = f"{', '.join(sorted(unseen))} {place}" if unseen else ""
+        self._forbidden[namespace] = f"{', '.join(sorted(forbidden))} {place}" if forbidden else ""
+        cut = self._cut[namespace] = []
+        for kind, items in found.items():
+            for each in items:
+                if key_of(each.item, kind) in self._going or _earlier(kind, each.item, revisions):
+                    continue
+                for reference in each.references:
+                    named.setdefault(reference, f"named by {kind.kind} {each.item['metadata']['name']}")
+                if each.cut:
+                    cut.append(key_of(each.item, kind))
 
     def _holders(self, namespaced: bool) -> Iterator[Resource]:
         """The kinds whose objects may name a claim or template."""
@@ -211,32 +270,35 @@ class Usage:
         """The classes that claims and templates ask for, with one of those."""
         found: Dict[str, str] = {}
         for kind in (CLAIM, TEMPLATE):
-            for item in self._list(self._api.find(kind)):
-                key = key_of(item, kind)
-                if key not in self._going:
-                    for _field, name in values_of(item.get("spec"), ("deviceClassName",)):
-                        found.setdefault(name, f"requested by {key}")
+            for holder in self._list(self._api.find(kind), _classes):
+                key = key_of(holder.item, kind)
+                for _field, name in holder.references if key not in self._going else ():
+                    found.setdefault(name, f"requested by {key}")
         return found
 
     def _search_networks(self) -> Dict[Tuple[str, str], str]:
         """The networks that pods ask for, with one of those."""
         found: Dict[Tuple[str, str], str] = {}
-        for pod in self._list(self._api.find(_POD), query=_UNFINISHED):
-            user = f"requested by Pod {metadata(pod)['namespace']}/{metadata(pod)['name']}"
-            for network in networks_of(pod):
-                found.setdefault(network, user)
+        pods = self._list(
+            self._api.find(_POD), lambda pod: (key_of(pod, _POD), list(networks_of(pod))), "", _UNFINISHED
+        )
+        for key, networks in pods:
+            for network in networks:
+                found.setdefault(network, f"requested by {key}")
         return found
 
     def _keys(self, resource: Optional[Resource]) -> List[ObjectKey]:
-        return [key_of(item, resource.group_kind) for item in self._list(resource)] if resource else []
+        kind = resource.group_kind if resource else _POD
+        return self._list(resource, lambda item: key_of(item, kind))
 
-    def _list(self, resource: Optional[Resource], namespace: str = "", query: Any = None) -> List[Object]:
+    def _list(
+        self, resource: Optional[Resource], keep: Callable[[Object], _Kept], namespace: str = "", query: Any = None
+    ) -> List[_Kept]:
         if resource is None:
             return []
         try:
-            items: List[Object] = self._client.get(resource.path(namespace), query).get("items") or []
+            return pages.read(self._client, resource.path(namespace), query, lambda item: [keep(item)])
         except ApiError as error:
             if error.status in (404, 405):
                 return []
             raise
-        return items

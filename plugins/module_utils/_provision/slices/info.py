@@ -106,7 +106,7 @@ class _Info:
         if self._api.find(_QUEUE) is None:
             return None
         items = self._client.items_if_allowed("/api/v1/configmaps", _OF_KUEUE) or []
-        found = [note for note in map(kueue.configuration, items) if note]
+        found = [note for note in map(kueue.configuration, items) if note and not note.problem]
         return sorted({name for note in found for name in note.classes}) if found else None
 
     def _asks_for(self, *subsets: str) -> bool:

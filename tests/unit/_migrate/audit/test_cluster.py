@@ -164,6 +164,11 @@ def test_kueue() -> None:
     assert found(queue, config_map("renamed", config=text)) == {}
     broken = "apiVersion: config.kueue.x-k8s.io/v1beta2\nresources: [}"
     assert found(queue, config_map("renamed", config=broken)) == {"kueue_unmapped": [{"device_class": CLASS}]}
+    broken += "deviceClassMappings:"
+    assert found(queue, config_map("renamed", config=broken)) == {"kueue_unread": [{}]}
+    (unseen,) = audited([queue, config_map("renamed", config=broken), config])["unseen"]
+    assert unseen["what"] == "ConfigMap llm/renamed"
+    assert unseen["why"].startswith("its configuration of Kueue is not YAML (line 2): ")
 
 
 @pytest.mark.parametrize(

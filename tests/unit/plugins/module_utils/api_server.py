@@ -89,6 +89,11 @@ def status(code: int, message: str = "no", reason: str = "", **details: Any) -> 
     return code, {}, {"kind": "Status", "message": message, "reason": reason, "details": details}
 
 
+def nested(levels: int) -> bytes:
+    """A value of this many levels. The API server takes 10,000 (sigs.k8s.io/json)."""
+    return b'{"a":[' * (levels // 2) + b"]}" * (levels // 2)
+
+
 class Clock:
     """Time that passes only when something waits for it."""
 

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, ObjectKey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, nested, status
 
 KINDS = [
     ("", "v1", "Pod", "pods"),
@@ -163,7 +163,7 @@ def test_the_first_of_several_users_is_named(server: Server, client: Client) -> 
 def test_pods_that_have_ended_need_nothing(server: Server, client: Client) -> None:
     reason(server, client, TEMPLATE, {})
     query = next(path for _method, path, *_rest in server.seen if path.startswith(PODS))
-    assert query == PODS + "?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
+    assert query == PODS + "?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed&limit=500"
 
 
 def test_what_goes_as_well_needs_nothing(server: Server, client: Client) -> None:
@@ -242,3 +242,12 @@ def test_a_network_of_an_operator_that_pods_ask_for_stays(server: Server, client
 
     assert of("nets/rdma-v100") == "requested by Pod train/a"
     assert of("rdma-v100") == ""
+
+
+def test_what_a_tenant_has_nested_without_end_may_need_it_and_is_named(server: Server, client: Client) -> None:
+    deep = b'{"items": [{"metadata": {"name": "deep", "namespace": "train"}, "spec": %s}]}' % nested(9000)
+    assert reason(server, client, TEMPLATE, {JOBS: (200, {}, deep)}) == (
+        "may be in use: of TrainJob train/deep, what is nested more than 100 levels deep in it is not looked at"
+    )
+    users = {JOBS: (200, {}, deep), DEPLOYMENTS: items(named("user", **USER))}
+    assert reason(server, client, TEMPLATE, users) == "named by Deployment user"

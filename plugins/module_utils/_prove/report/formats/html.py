@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.document import size
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Measurement, VerifyDocument
@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
     commands,
     findings,
     fleet,
+    most,
     topology,
     transfers,
 )
@@ -40,6 +41,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 # Lower bounds of the shades of a heat map, as fractions of the threshold.
 _SHADES = (0.5, 0.8, 1.0, 1.05)
 _WORST = 12
+# Characters of what a check has seen.
+_EVIDENCE = 2000
 
 
 @dataclass
@@ -152,7 +155,7 @@ def _rows(
             picture.hosts[name],
             [],
             drawn.get(name, ""),
-            [warning.text for warning in document.hosts[name].known.warnings],
+            most.cut([warning.text for warning in document.hosts[name].known.warnings], "warnings"),
         )
         for number, name in enumerate(sorted(document.hosts, key=natural_key), start=1)
     }
@@ -164,6 +167,11 @@ def _rows(
     return found
 
 
+def _evidence(values: Mapping[str, Any]) -> str:
+    text = evidence(values)
+    return text if len(text) <= _EVIDENCE else f"{text[:_EVIDENCE]}\u2026"
+
+
 def html(document: VerifyDocument) -> str:
     """The whole page."""
     picture = findings.picture(document)
@@ -171,7 +179,10 @@ def html(document: VerifyDocument) -> str:
     rows = _rows(document, picture, shapes)
     filters: Dict[str, Any] = {
         "figure": figure,
-        "evidence": evidence,
+        "evidence": _evidence,
+        "sentences": most.sentences,
+        "cut": most.cut,
+        "more": most.more,
         "fold": fold,
         "counted": counted,
         "names": names,
@@ -190,6 +201,7 @@ def html(document: VerifyDocument) -> str:
         # Of facts alone, nothing was checked.
         judged=bool(document.checks or document.bandwidth or not document.hosts),
         words=WORDS,
+        most=most.MOST,
         groups=fleet.groups(document, picture.hosts),
         shapes=[(shape, [drawing.draw(node) for node in shape.numa]) for shape in shapes],
         bandwidth=_bandwidth(document),
