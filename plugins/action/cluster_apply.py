@@ -12,6 +12,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _cluster_plan,
+    _for_people,
     _manifest_files,
     _object_diffs,
     _plan_files,
@@ -28,13 +29,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         arguments = dict(self._task.args)
         if "plan" not in arguments:
             result.update(self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars))
-            return result
+            return _for_people.cleaned(result)
         plan = _plan_files.cluster_plan(str(arguments.pop("plan")))
         parts = list(arguments.pop("parts", None) or ["driver", "claims"])
         if not plan["cluster"]:
             found = _manifest_files.written(plan, bool(self._task.check_mode))
             found["unserved"] = _cluster_plan.unserved(plan["hosts"], plan, found)
-            return {**result, **found, "diff": _object_diffs.shown(found["diff"], Display().verbosity, manifests=True)}
+            found["diff"] = _object_diffs.shown(found["diff"], Display().verbosity, manifests=True)
+            return {**result, **_for_people.cleaned(found)}
         steps = [step for step in plan["steps"] if step["part"] in parts]
         arguments["steps"] = steps
         found = self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars)
@@ -44,4 +46,4 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         if not found.get("failed"):
             result["late"] = bool(found["late"] or plan["late"])
             result["unserved"] = _cluster_plan.unserved(plan["hosts"], plan, result)
-        return result
+        return _for_people.cleaned(result)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional
 
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _run_plan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _for_people, _run_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import RunVariables
 
 
@@ -31,8 +30,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         try:
             made = _run_plan.made(RunVariables(task_vars or {}, self._loader), own, ask)
         except ValueError as error:
-            return {**result, "failed": True, "msg": str(error)}
+            return {**result, **_for_people.cleaned({"failed": True, "msg": str(error)})}
         for host in made.plan.hosts.values():
             for warning in host.warnings:
-                Display().warning(f"{host.host}: {warning}")
-        return {**result, "changed": False, **made.result}
+                _for_people.warn(f"{host.host}: {warning}")
+        return {**result, "changed": False, **_for_people.cleaned(made.result)}

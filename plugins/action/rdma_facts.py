@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _node
 
 _MODULE = "zerocopy.rdma.rdma_facts"
@@ -25,5 +26,9 @@ class ActionModule(_node.NodeAction):
                 read.facts((answer.get("ansible_facts") or {}).get("rdma"))
             except read.FactsError as error:
                 # Nothing of the answer is kept: it may be of any size.
-                return {**result, "failed": True, "msg": f"The RDMA facts of this node cannot be used: {error}"}
+                return {
+                    **result,
+                    "failed": True,
+                    "msg": visible(f"The RDMA facts of this node cannot be used: {error}"),
+                }
         return {**result, **answer}

@@ -11,6 +11,7 @@ from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.plugins.loader import callback_loader
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible, visible_in
 from ansible_collections.zerocopy.rdma.plugins.modules import show
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._controller import ControllerAction
 
@@ -20,7 +21,7 @@ class ActionModule(ControllerAction):
 
     def answer(self, context: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
         given = options["text"]
-        text = given if isinstance(given, str) else "\n".join(map(str, given))
+        text = visible(given if isinstance(given, str) else "\n".join(map(str, given)))
         shows = self._of_callback("display_ok_hosts", None)
         # A result is shown with all that is in it, and statistics are not for people. Where the callback has no such
         # option, its output may be for programs.
@@ -33,7 +34,7 @@ class ActionModule(ControllerAction):
         msg = text if self._of_callback("result_format", "") == "yaml" else text.splitlines()
         found: Dict[str, Any] = {"msg": msg, "changed": False, "_ansible_verbose_always": not alone}
         if options["stats"]:
-            data = {"zerocopy_rdma": options["stats"]}
+            data = {"zerocopy_rdma": visible_in(options["stats"])}
             found["ansible_stats"] = {"data": data, "per_host": False, "aggregate": True}
         return found
 

@@ -35,13 +35,15 @@ _value:
 
 from typing import Any, Callable, Dict, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
+
 _UNKNOWN = "Task failed: Action failed: Unknown error."
 
 
 def failure_reason(result: Mapping[str, Any]) -> str:
     failed = [item for item in result.get("results", [result]) if item.get("failed")]
     said = dict.fromkeys(str(item.get("msg") or "") for item in failed)
-    return ("; ".join(filter(None, said)) or str(result.get("msg") or "")).replace(_UNKNOWN, "")
+    return visible(("; ".join(filter(None, said)) or str(result.get("msg") or "")).replace(_UNKNOWN, ""))
 
 
 class FilterModule:

@@ -94,6 +94,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet a
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 
 _PREFIX = "rdma_discover_expect_"
@@ -137,12 +138,12 @@ def fleet(
     picture = plan_fleet.fleet([_node(host, hostvars) for host in hosts])
     whole = asdict(picture) | {"query": None, "csv": fleet_text.as_csv(picture)}
     if not query:
-        return whole | {"text": fleet_text.text(picture, detail)}
+        return whole | {"text": visible(fleet_text.text(picture, detail))}
     try:
         found = queries.search(query, plain(asdict(picture)))
     except (queries.QueryError, RefusedError) as error:
         raise AnsibleFilterError(f"fleet: query is {query!r}, {error}") from error
-    return whole | {"query": found, "text": fleet_text.of_query(found)}
+    return whole | {"query": found, "text": visible(fleet_text.of_query(found))}
 
 
 class FilterModule:

@@ -65,11 +65,10 @@ _value:
 
 from typing import Any, Callable, Dict, List, Mapping
 
-from ansible.utils.display import Display
 from jinja2 import pass_context
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _node_plan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _for_people, _inventory, _node_plan
 
 
 @pass_context
@@ -77,7 +76,7 @@ def links(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str,
     host, own = _inventory.of_task(context, variables, lambda name: name.startswith(_node_plan.LINKS))
     plan = _node_plan.links(host, _inventory.typed(host, own, plan_variables.options_of()), variables)
     for warning in plan.warnings:
-        Display().warning(f"{host}: {warning}")
+        _for_people.warn(f"{host}: {warning}")
     return {"links": plan.links, "unmanaged": plan.unmanaged}
 
 

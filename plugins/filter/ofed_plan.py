@@ -104,7 +104,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import use as node_use
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _for_people, _inventory, _strategy_inventory, _waves
 
 
 @pass_context
@@ -122,7 +122,7 @@ def ofed_plan(
     limits = _waves.limits({host.name: host.group for host in found}, hostvars)
     plan = planner.plan(found, uses, probes or {}, _inventory.options(context), _waves.sizes(ramp), limits, failed)
     names = {"label": registry.of_ofed().label, "trial": ofed.TRIAL, "waits": ofed.WAITS, "pods": ofed.PODS}
-    return {**asdict(plan), "names": names}
+    return {**_for_people.cleaned(asdict(plan)), "names": names}
 
 
 class FilterModule:

@@ -277,7 +277,7 @@ ansible_facts:
         system:
           description:
             - C(kernel) release, RDMA network namespace mode (C(netns_mode)), C(rdma_cm) device, C(numa_nodes), and
-              whether a container runtime listens on NRI's socket (C(nri)).
+              whether a container runtime listens on NRI's socket, one of root (C(nri)).
             - C(gpudirect) has the state of C(nvidia_peermem) (C(peermem)), and whether dma-buf can be used (C(dmabuf))
               and why (C(dmabuf_reason)).
             - C(memlock) has the C(soft) and C(hard) limit of locked memory of the container C(runtime), in bytes or

@@ -235,6 +235,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.c
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.disk import FileError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.files import FilesRequest, rewrite_files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible, visible_in
 
 _NAMES = {"type": "list", "elements": "str", "default": []}
 _TABLE = {"type": "dict", "default": {}}
@@ -301,12 +302,14 @@ def main() -> None:
     try:
         request = _request(module.params)
     except OptionError as error:
-        module.fail_json(msg=f"No file was changed. {error}")
+        module.fail_json(msg=visible(f"No file was changed. {error}"))
     try:
         result = rewrite_files(request, module.check_mode)
     except FileError as error:
         done = f"Only changed: {', '.join(error.changed)}" if error.changed else "No file was changed"
-        module.fail_json(msg=f"{done}. {error}")
+        module.fail_json(msg=visible(f"{done}. {error}"))
+    if "diff" in result:
+        result["diff"] = visible_in(result["diff"])
     module.exit_json(**result)
 
 

@@ -16,6 +16,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _for_people
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import RunVariables
 
 
@@ -38,9 +39,10 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible-core has no
         self.task_vars, self.access = task_vars or {}, self.access_of(others)
         context = RunVariables(self.task_vars, self._loader).task
         try:
-            return {**result, **self.answer(context, checked.validated_parameters)}
+            answer = self.answer(context, checked.validated_parameters)
         except ValueError as error:
-            return {**result, "failed": True, "msg": str(error)}
+            answer = {"failed": True, "msg": str(error)}
+        return {**result, **_for_people.cleaned(answer)}
 
     def access_of(self, others: Mapping[str, Any]) -> Dict[str, Any]:
         """Options that are not in the documentation's own part: for one that asks the cluster, those of its access."""

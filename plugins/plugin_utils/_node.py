@@ -17,6 +17,8 @@ from typing import Any, Dict, Optional
 from ansible.module_utils import basic
 from ansible.plugins.action import ActionBase, normal
 
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _for_people
+
 # Ours, or that of the installed ansible-core: 2.21 needs 3.9.
 OLDEST = max((3, 8), basic._PY_MIN)
 _VERSION = re.compile(r"^(\d+) (\d+)\r?$", re.MULTILINE)
@@ -30,7 +32,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
         answer: Dict[str, Any] = super()._execute_module(*args, **kwargs)
         # Only what did not answer as a module does has this. To ask before would cost each call a command.
         too_old = self._too_old() if answer.get("failed") and "module_stderr" in answer else None
-        return answer if too_old is None else {"failed": True, "changed": False, "msg": too_old}
+        return _for_people.cleaned(answer if too_old is None else {"failed": True, "changed": False, "msg": too_old})
 
     def _too_old(self) -> Optional[str]:
         """What is wrong with the Python that the module was started with."""

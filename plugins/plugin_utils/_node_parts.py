@@ -16,7 +16,15 @@ from ansible.plugins.connection import ConnectionBase
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.concerns import CONCERNS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import answers
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _archive, _node, _node_plan, _plan_files, _program
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _archive,
+    _for_people,
+    _node,
+    _node_plan,
+    _plan_files,
+    _program,
+)
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables
 
 MODULE = "zerocopy.rdma.node"
@@ -38,10 +46,10 @@ class NodeParts(_node.NodeAction):
             else:
                 plan = _node_plan.of_host(HostVariables(task_vars, self._loader), options["state"])
                 for warning in plan.warnings:
-                    self._display.warning(f"{plan.host}: {warning}")
+                    _for_people.warn(f"{plan.host}: {warning}")
             # Where only links cannot be planned, the other parts are.
             if plan.problem and (plan.node == NodeOptions() or "links" in (options["parts"] or CONCERNS)):
-                raise AnsibleActionFail(plan.problem)
+                raise AnsibleActionFail(visible(plan.problem))
             found = {name: value for name, value in vars(plan.node).items() if value is not None}
         parts = options["parts"]
         return {name: value for name, value in found.items() if parts is None or name in parts}
@@ -62,7 +70,11 @@ class NodeParts(_node.NodeAction):
         answer = self.call(arguments, task_vars)
         wrong = answers.fault_of_comparison(answer)
         # Nothing of the answer is kept: hosts are compared with each other by it.
-        return {"failed": True, "msg": f"The comparison of this node cannot be used: {wrong}"} if wrong else answer
+        return (
+            {"failed": True, "msg": visible(f"The comparison of this node cannot be used: {wrong}")}
+            if wrong
+            else answer
+        )
 
     def changed(self, concern: str, options: Any, state: str, task_vars: Mapping[str, Any]) -> Answer:
         """What the change of one concern returns. Raises AnsibleConnectionFailure."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci, units
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci, units, unix_file
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     CharDevice,
@@ -198,15 +198,24 @@ def memlock(tree: Tree) -> Optional[Memlock]:
 
 
 def nri(tree: Tree) -> Optional[bool]:
-    """Whether a container runtime listens on NRI's socket.
+    """Whether a container runtime listens on NRI's socket; ``None`` where this user cannot tell.
 
-    A socket that is left of a runtime without NRI is no listener, so the kernel is asked (``net/unix/af_unix.c``).
+    A socket that is left of a runtime without NRI is no listener, so the kernel is asked (``net/unix/af_unix.c``). Any
+    process may bind a socket by that name in a file system of its own, so on a live node the file has to be root's.
     """
     lines = (tree.text("proc/net/unix") or "").splitlines()
     if not lines:
         return None
     rows = [line.split(None, 7) for line in lines[1:]]
-    return any(row[3] == _LISTENS for row in rows if len(row) == 8 and row[7] in _NRI_SOCKETS)
+    paths = {row[7] for row in rows if len(row) == 8 and row[3] == _LISTENS and row[7] in _NRI_SOCKETS}
+    if not tree.live:
+        return bool(paths)
+    try:
+        return any(unix_file.is_trusted(path) and unix_file.is_bound(path) for path in paths)
+    except PermissionError:
+        return None
+    except OSError:
+        return False
 
 
 def numa_nodes(tree: Tree) -> List[int]:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Sequence,
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ManifestOwner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined, visible
 
 FieldValue = Union[str, int, Tuple[str, ...], Tuple[int, ...]]
 # Levels of findings, the worst first: the migration stops there or its pods would not start, the manifest has to be
@@ -84,7 +84,7 @@ class FindingText(NamedTuple):
 
 def printable(value: Any, longest: int = _LONGEST) -> str:
     """What somebody else wrote, on one line, cut where it is long, without characters that steer a terminal."""
-    text = "".join(char if char.isprintable() else "?" for char in str(value))
+    text = visible(str(value), kept="")
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 

@@ -6,8 +6,8 @@
 
 """Unix sockets of the node: who listens and who is connected, as the kernel knows, never by the socket's file.
 
-The file may be left behind, as containerd's is when NRI is switched off. Sockets are read from the kernel's table,
-the process at the other end of a connection by sock_diag(7).
+The file may be left behind, as containerd's is when NRI is switched off, or be somebody else's. Sockets are read from
+the kernel's table, the process at the other end of a connection by sock_diag(7).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import socket
 import struct
 from typing import Iterator, List, Optional, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netlink, unix_file
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 NRI_SOCKET = "/var/run/nri/nri.sock"
@@ -38,8 +38,9 @@ def _sockets(files: Files, path: str) -> List[Tuple[int, str]]:
 
 
 def listening(files: Files, path: str) -> bool:
-    """Whether a process listens there, read from the kernel without disturbing the runtime."""
-    return any(flags & _LISTENS for flags, _state in _sockets(files, path))
+    """Whether a process listens there, and on a live node one of root, without disturbing the runtime."""
+    listens = any(flags & _LISTENS for flags, _state in _sockets(files, path))
+    return listens and (unix_file.is_roots(path) or not files.live)
 
 
 def connected(files: Files, path: str) -> int:
@@ -48,7 +49,9 @@ def connected(files: Files, path: str) -> int:
 
 
 def accepts(path: str, timeout: float = 5) -> bool:
-    """Whether a connection is really accepted."""
+    """Whether a connection is really accepted, by a process of root."""
+    if not unix_file.is_roots(path):
+        return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)
         try:

@@ -9,15 +9,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VerifyDocument, document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-
-# What XML 1.0 (section 2.2) has no way to write, and what would move a terminal's cursor. Line breaks are kept.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
 
 WORDS = {"pass": "pass", "impossible": "not judged", "warn": "warning", "fail": "fail"}
 
@@ -31,8 +28,8 @@ def read(value: Mapping[str, Any]) -> VerifyDocument:
 
 
 def clean(text: Any) -> str:
-    """The text without control characters, each replaced by U+FFFD."""
-    return _CONTROL.sub("\ufffd", str(text))
+    """The text as people may see it, with its line breaks; all that is left can be written in XML 1.0 (section 2.2)."""
+    return visible(str(text))
 
 
 def figure(value: Optional[float]) -> str:

@@ -26,6 +26,7 @@ except ImportError:
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.connection import connect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible, visible_in
 
 
 def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, Any]]) -> None:
@@ -49,9 +50,11 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
     except ClusterError as error:
         # Of the API server's answer, if it was one that has led to the error.
         status = next((each.status for each in (error, error.__cause__) if isinstance(each, ApiError)), None)
-        module.fail_json(msg=str(error), status=status, invocation=invocation)
+        module.fail_json(msg=visible(str(error)), status=status, invocation=invocation)
     for warning in result.pop("warnings", []):
-        module.warn(warning)
+        module.warn(visible(warning))
+    if "diff" in result:
+        result["diff"] = visible_in(result["diff"])
     module.exit_json(**result, invocation=invocation)
 
 

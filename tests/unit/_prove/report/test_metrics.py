@@ -28,7 +28,7 @@ _PREFIX = "zerocopy_rdma_verify_"
 _PAGE = (PLAYBOOKS.parent / "docs" / "monitoring.md").read_text("utf-8")
 # What the format has to escape, and what it has no words for.
 _NASTY = 'C:\\new "port"\nmlx5_0{a="b"} 2 #\x1b\ud800\u00fc'
-_SHOWN = 'C:\\new "port"\nmlx5_0{a="b"} 2 #\ufffd\ufffd\u00fc'
+_SHOWN = 'C:\\new "port"\nmlx5_0{a="b"} 2 #\\u001b\\ud800\u00fc'
 
 Document = dict[str, Any]
 Series = dict[tuple[tuple[str, str], ...], float]

@@ -72,8 +72,8 @@ def test_names(many: list[str], limit: int, shown: str) -> None:
     assert text.names(many, limit) == shown
 
 
-def test_characters_that_move_a_cursor_are_replaced() -> None:
-    assert text.clean("a\x1b[2Jb\tc\nd\x7f\ud800") == "a\ufffd[2Jb\tc\nd\ufffd\ufffd"
+def test_characters_that_move_a_cursor_are_written_out() -> None:
+    assert text.clean("a\x1b[2Jb\tc\nd\x7f\ud800") == "a\\u001b[2Jb\tc\nd\\u007f\\ud800"
 
 
 def change(kind: str, name: str, before: Any, after: Any) -> dict[str, Any]:

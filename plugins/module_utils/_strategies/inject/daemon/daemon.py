@@ -19,6 +19,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Callable, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import unix_file
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import adjust, output, status
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.configuration import (
@@ -179,6 +180,8 @@ class InjectDaemon:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(_SEND_SECONDS)
         try:
+            if not unix_file.is_roots(self._config.socket):
+                raise ConnectionRefusedError("nobody has bound it, or somebody else than root")
             connection.connect(self._config.socket)
             connection.sendall(session.begin())
         except OSError as error:

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.d
     PREFIX,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.session import Runtime
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
 
 VERSION = 1
 # Kinds of what becomes of a container that asked.
@@ -90,5 +91,6 @@ def log(wanted: str, level: str, message: str, **fields: Any) -> None:
     """One line of JSON on standard error, which systemd stores, unless ``wanted`` asks for more important ones only."""
     if LEVELS.index(level) >= LEVELS.index(wanted):
         line = {"time": stamp(), "level": level, "message": message, **fields}
-        sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
+        # Errors may have words of the runtime and of pods in them.
+        sys.stderr.write(visible(json.dumps(line, ensure_ascii=False)) + "\n")
         sys.stderr.flush()

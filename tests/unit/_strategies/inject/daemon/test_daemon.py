@@ -448,3 +448,51 @@ def test_what_a_tenant_has_in_the_environment_is_for_nobody_else(
     for text in (error, machine.status.read_text(), capsys.readouterr().err):
         assert "hunter2" not in text
     assert machine.status.stat().st_mode & 0o777 == 0o600
+
+
+def test_it_talks_to_no_stranger(root_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is taken for the runtime would hear of it, and could have it answer for pods that do not exist."""
+    monkeypatch.setattr(daemon, "_SOON", 0.01)
+    with within_reach() as place, socket.socket(socket.AF_UNIX) as theirs:
+        place.chmod(0o777)
+        machine = Machine(root_of("h100-01"), place)
+
+        def listen() -> None:
+            theirs.bind(str(machine.socket))
+            theirs.listen()
+
+        assert as_nobody(listen) is None
+        theirs.setblocking(False)
+        machine.thread.start()
+        # It has tried.
+        assert machine.ready.wait(SECONDS)
+        with pytest.raises(BlockingIOError):
+            theirs.accept()
+        machine.socket.unlink()
+        place.chmod(0o755)
+        machine.listen()
+        connection = machine.accept().register()
+        machine.said(registered=True)
+        machine.stop()
+        connection.socket.close()
+        machine.server.close()
+
+
+def test_its_log_steers_no_terminal(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "cri\x1b[2J\x9b\u202e\u200b\u2028o"
+    machine.listen()
+    machine.thread.start()
+    connection = machine.accept()
+    asked = connection.message()
+    assert asked is not None
+    taken = ttrpc.Message(ttrpc.TO_RUNTIME, asked.stream, ttrpc.RESPONSE, ttrpc.answer(b""))
+    connection.socket.sendall(taken.encoded())
+    connection.ask("Configure", text_field(2, name))
+    connection.ask("Synchronize", b"")
+    machine.said(registered=True)
+    machine.stop()
+    said = capsys.readouterr().err
+    assert {ascii(char) for char in said if not char.isprintable()} == {ascii("\n")}
+    names = [(json.loads(line).get("runtime") or {}).get("name") for line in said.splitlines()]
+    # As it is, for programs.
+    assert name in names
