@@ -254,7 +254,5 @@ class LinkTransaction:
         pfs = {entry.pci for entry in plan.pfs}
         _set(notes, "vfs", {pci: number for pci, number in notes.get("vfs", {}).items() if pci in pfs})
         ports.settle(notes, plan)
-        for key in ("prior", "mtu"):
-            _set(notes, key, {name: entry for name, entry in notes.get(key, {}).items() if name not in plan.left})
         notes.pop("pending", None)
         self._ledger.save()

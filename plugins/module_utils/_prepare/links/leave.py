@@ -148,12 +148,17 @@ def _rules(node: LinkState, kept: Sequence[Profile], used: Set[str]) -> List[str
 
 
 def build(
-    plan: LinkChanges, node: LinkState, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]
+    plan: LinkChanges,
+    node: LinkState,
+    owned: Dict[str, str],
+    kept: Sequence[Profile],
+    handed: Sequence[str],
+    hands: bool,
 ) -> None:
     """The connections that go down with their files, and what netdevs get back.
 
     ``owned`` are path and text of our profiles, ``kept`` those that stay, ``handed`` netdevs that NetworkManager leaves
-    alone.
+    alone; ``hands``: there are more, perhaps in pods.
 
     :raises HostError: the node needs what would go down.
     """
@@ -169,7 +174,9 @@ def build(
         plan.left = left
         return
     for name in left:
-        if ports.is_away(node, name):
+        if hands and name not in node.interfaces:
+            plan.kept.append(name)
+        elif ports.is_away(node, name):
             _keep(plan, node, name)
     plan.left = [name for name in left if name not in plan.kept]
     used: Set[str] = set()

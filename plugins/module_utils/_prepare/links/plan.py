@@ -276,7 +276,8 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
     taken = {target.interface.name for target in targets if target.interface}
     wanted: Dict[str, bool] = {}
     for value, kind in node.ledger.notes.get("unmanaged", {}).items():
-        wanted.update(dict.fromkeys(netdevs(node, Selector(kind, value)), True))
+        names = netdevs(node, Selector(kind, value))
+        wanted.update({name: True for name in names if name not in node.ledger.notes.get("alone", {})})
     for selector in unmanaged:
         for name in netdevs(node, selector):
             problem = guard.problem(node.tree, name, node.routes, node.session, physical=True)
@@ -285,6 +286,9 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
             if problem:
                 raise HostError(f"unmanaged: {selector} cannot be taken from NetworkManager: {problem}")
             wanted[name] = False
+            if selector.value not in node.ledger.notes.get("unmanaged", {}) and node.snapshot:
+                device = node.snapshot().devices.get(name)
+                plan.alone += [name] if device and not device.managed else []
     # They go, and the new ones are what the rules say.
     anew = {name for change in plan.vfs for name in vfs.netdevs(node.tree, change.pci)}
     for name, managed in sorted(wanted.items()):
@@ -370,7 +374,7 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
         handed = _hand(plan, node, unmanaged, targets)
         plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])
-        leave.build(plan, node, owned, profiles, handed)
+        leave.build(plan, node, owned, profiles, handed, bool(unmanaged))
     plan.remembered = {**plan.edited, **_remembered(plan, links, targets)}
     plan.unmanaged = {selector.value: selector.kind for selector in unmanaged}
     plan.links = [

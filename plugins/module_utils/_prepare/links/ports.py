@@ -57,7 +57,7 @@ def follow(node: LinkState) -> None:
             moved[name] = mac
     if not moved:
         return
-    for kind in ("ports", "prior", "mtu"):
+    for kind in ("ports", "prior", "mtu", "alone"):
         if kind in notes:
             notes[kind] = {moved.get(name, name): note for name, note in notes[kind].items()}
     if "sysctl" in notes:
@@ -104,13 +104,21 @@ def remember(node: LinkState, plan: LinkChanges) -> None:
         is_other = bool(active and active.uuid not in ours and not active.external)
         prior = notes.setdefault("prior", {})
         if active and is_other:
-            prior[name] = {"uuid": active.uuid, "id": active.id}
+            given = node.interfaces[name].addresses if name in node.interfaces else ()
+            prior[name] = {"uuid": active.uuid, "id": active.id, "addresses": list(given)}
         elif name in devices:
             prior.setdefault(name, None)
         if name in parents:
             _remember_mtus(node, parents[name], is_other, {profile.netdev for profile in plan.profiles})
     for name, before, _after in plan.vf_mtus:
         notes.setdefault("mtu", {}).setdefault(name, before)
+    for name, managed in plan.handed:
+        interface = node.interfaces.get(name)
+        # A VF gets another address each time it is made.
+        if interface and not managed and not node.tree.exists(f"{netdev.CLASS}/{name}/device/physfn"):
+            notes.setdefault("ports", {}).setdefault(name, {"mac": interface.mac, "addresses": [], "rules": []})
+    if plan.alone:
+        notes.setdefault("alone", {}).update(dict.fromkeys(plan.alone, True))
     if node.snapshot:
         _note(notes, plan)
 
@@ -131,16 +139,23 @@ def _remember_mtus(node: LinkState, profile: Profile, is_other: bool, own: Set[O
 
 
 def settle(notes: Dict[str, Any], plan: LinkChanges) -> None:
-    """When all is done: of a port that is away, how to find it again, and of others what they have now."""
-    away = {name: port for name, port in notes.pop("ports", {}).items() if name in plan.kept}
-    notes["ports"] = {name: {**port, "addresses": [], "rules": []} for name, port in away.items()}
+    """When all is done: what is known of ports that are not left, and what they have now."""
+    for kind in ("prior", "mtu", "alone", "ports"):
+        notes[kind] = {name: entry for name, entry in notes.get(kind, {}).items() if name not in plan.left}
+    # What is on a port goes with its profile.
+    stay = {name: port for name, port in notes["ports"].items() if name in notes["prior"]}
+    notes["ports"] = {name: {**port, "addresses": [], "rules": []} for name, port in stay.items()}
+    if not plan.unmanaged:
+        notes["alone"] = {}
     _note(notes, plan)
-    if not notes["ports"]:
-        del notes["ports"]
+    for kind in ("prior", "mtu", "alone", "ports"):
+        if not notes[kind]:
+            del notes[kind]
 
 
 def foreign(node: LinkState, interface: Interface) -> List[str]:
-    """Addresses of a netdev that are not ours; link-local ones are nobody's."""
+    """Addresses of a netdev that neither we nor the former connection gave it; link-local ones are nobody's."""
     port = node.ledger.notes.get("ports", {}).get(interface.name, {})
-    ours: Set[str] = set(port.get("addresses", ()))
-    return [entry for entry in interface.addresses if entry not in ours and not is_link_local(entry)]
+    former = node.ledger.notes.get("prior", {}).get(interface.name) or {}
+    known: Set[str] = {*port.get("addresses", ()), *former.get("addresses", ())}
+    return [entry for entry in interface.addresses if entry not in known and not is_link_local(entry)]

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.netdev imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import (
     by_name,
+    flag,
     listed,
     maybe,
     number,
@@ -127,7 +128,8 @@ class LinkChanges:
     links whose profile somebody edited, so that it stays. ``profiles`` are those of all links, ``ports`` MAC addresses
     of ports by netdev. ``freed`` are connections that NetworkManager only shows because of what we left on a netdev
     when it was killed, ``rules`` policy rules of ours that nothing needs any more. ``kept`` are names under which ports
-    are noted that are away, and that something is to be given back to.
+    are noted that are away, and that something is to be given back to; ``alone`` netdevs that NetworkManager already
+    left alone before it was to do so.
     """
 
     files: List[FileChange] = field(default_factory=list)
@@ -146,6 +148,7 @@ class LinkChanges:
     handed: List[Tuple[str, bool]] = field(default_factory=list)
     left: List[str] = field(default_factory=list)
     kept: List[str] = field(default_factory=list)
+    alone: List[str] = field(default_factory=list)
     profiles: List[Profile] = field(default_factory=list)
     ports: Dict[str, Optional[str]] = field(default_factory=dict)
     freed: List[Tuple[str, ActiveConnection]] = field(default_factory=list)
@@ -211,9 +214,10 @@ NOTES = {
     "links": by_name(_LINK),
     "unmanaged": by_name(text),
     "sysctl": by_name(text),
-    "prior": by_name(maybe(record({"uuid": text, "id": text}, {}))),
+    "prior": by_name(maybe(record({"uuid": text, "id": text}, {"addresses": listed(text)}))),
     "mtu": by_name(number),
     "ports": by_name(_PORT),
+    "alone": by_name(flag),
     "vfs": by_name(number),
     "pending": by_name(maybe(text)),
     "checkpoint": _CHECKPOINT,
