@@ -34,6 +34,10 @@ def test_the_mtu_of_a_macvlan_comes_back(machine: Machine):
     machine.run(
         "ip link add tenant link rail0 mtu 9000 type macvlan && ip link add small link rail0 mtu 1000 type macvlan"
     )
+    machine.run("ip -n fabric addr add 10.20.0.1/24 dev fabric")
+    assert "everything was rolled back" in machine.links({**RAIL0, "mtu": 1500})["msg"]
+    assert (mtu(machine, "rail0"), mtu(machine, "tenant")) == (9000, 9000)
+    machine.run("ip -n fabric addr del 10.20.0.1/24 dev fabric")
     machine.links({**RAIL0, "mtu": 1500})
     assert (mtu(machine, "rail0"), mtu(machine, "tenant")) == (1500, 1500)
     machine.absent()

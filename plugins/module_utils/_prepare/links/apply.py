@@ -15,7 +15,7 @@ import os
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import routes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev, routes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import (
     checkpoint,
@@ -24,9 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
     ports,
     vf_guids,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
-    NetworkManager,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
     LinkChanges,
     LinkState,
@@ -72,23 +70,23 @@ class LinkTransaction:
         before, known = copy.deepcopy(notes), set(self._ledger.known)
         self._remember()
         try:
-            checkpoint = self._open(self._seconds) if self._live and self._seconds else None
+            opened = self._open(self._seconds) if self._live and self._seconds else None
         except HostError as error:
             self._forget(before)
             raise HostError(f"no NetworkManager checkpoint, so nothing was changed: {error}") from error
         try:
             self._change()
-            if checkpoint and self._seconds:
-                self._manager.extend(checkpoint, self._seconds)
+            if opened and self._seconds:
+                self._manager.extend(opened, self._seconds)
             self._settle()
         except HostError as error:
-            problems = self._undo(checkpoint, before, known)
+            problems = self._undo(opened, before, known)
             if problems:
                 left = "; ".join(dict.fromkeys(problems))
                 way = "Fix this, and run the same again, or zerocopy.rdma.teardown"
                 raise HostError(f"{error}; not everything could be rolled back: {left}. {way}") from error
             raise HostError(f"{error}; everything was rolled back") from error
-        return checkpoint
+        return opened
 
     def _check_directory(self) -> None:
         """Where NetworkManager reads profiles from another directory, ours can only be removed. Raises HostError."""
@@ -200,7 +198,7 @@ class LinkTransaction:
             if found and not self._ledger.files.exists(path):
                 raise HostError(f"links: {name}: NetworkManager still has this connection, although {path} is gone")
 
-    def _undo(self, checkpoint: Optional[str], notes: Dict[str, Any], known: Set[str]) -> List[str]:
+    def _undo(self, opened: Optional[str], notes: Dict[str, Any], known: Set[str]) -> List[str]:
         """Take back what was done so far, as much of it as possible; returns what could not be."""
         plan, ledger = self._plan, self._ledger
         problems: List[str] = []
@@ -215,10 +213,10 @@ class LinkTransaction:
             now = ledger.files.stored(entry.path)
             ledger.apply([replace(entry, before=now, after=entry.before, keep=entry.path in known)])
 
-        if checkpoint:
+        if opened:
             with contextlib.suppress(HostError):
                 # It may have expired, and then it is rolled back already.
-                self._manager.roll_back(checkpoint)
+                self._manager.roll_back(opened)
         for entry in plan.files:
             attempt(put_back, entry)
         if self._live:
@@ -230,7 +228,10 @@ class LinkTransaction:
                 attempt(live.write_mtu, name, mtu)
             attempt(live.hand, self._run, self._manager, [(name, not managed) for name, managed in plan.handed])
             parents = [self._node.interfaces.get(profile.netdev or "") for profile, _d in plan.up if not profile.parent]
-            attempt(self._give_back, [(entry.name, entry.mtu) for entry in parents if entry and entry.mtu])
+            names = [entry.name for entry in parents if entry]
+            names += [upper for name in names for upper in netdev.upper_netdevs(self._node.tree, name)]
+            every = [self._node.interfaces.get(name) for name in names]
+            attempt(self._give_back, [(entry.name, entry.mtu) for entry in every if entry and entry.mtu])
         # What could not be put back has to stay known, as after a run that was killed.
         if not problems:
             attempt(self._forget, notes)
@@ -245,12 +246,9 @@ class LinkTransaction:
         notes, plan = self._ledger.notes, self._plan
         _set(notes, "links", plan.remembered)
         _set(notes, "unmanaged", plan.unmanaged)
-        kept = {key for key in notes.get("sysctl", {}) if ports.netdev_of(key) in plan.kept}
-        _set(
-            notes,
-            "sysctl",
-            {key: note for key, note in notes.get("sysctl", {}).items() if key in {*plan.wanted, *kept}},
-        )
+        sysctls = notes.get("sysctl", {})
+        kept = {*plan.wanted, *(key for key in sysctls if ports.netdev_of(key) in plan.kept)}
+        _set(notes, "sysctl", {key: value for key, value in sysctls.items() if key in kept})
         pfs = {entry.pci for entry in plan.pfs}
         _set(notes, "vfs", {pci: number for pci, number in notes.get("vfs", {}).items() if pci in pfs})
         ports.settle(notes, plan)

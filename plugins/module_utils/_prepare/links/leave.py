@@ -108,7 +108,7 @@ def _give_back(plan: LinkChanges, node: LinkState, name: str, device: Optional[N
     mtus = _mtus(node, name, is_back)
     if user:
         parts = [f"connection {former['id']!r}"] if former else []
-        parts += [f"MTU {before}" for netdev_, _now, before in mtus if netdev_ == name]
+        parts += [f"MTU {before}" for own, _now, before in mtus if own == name]
         if parts:
             plan.warnings.append(f"{name} had {' and '.join(parts)} before, which does not come back: {user}")
         return False
