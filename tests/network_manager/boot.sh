@@ -20,7 +20,7 @@ mkdir -p "$collection/build/network_manager"
 mount --bind "$collection/build/network_manager" srv/pycache
 # The rules of a distribution would load modules, rename NICs, and mark veths as unmanaged.
 mount -t tmpfs rules usr/lib/udev/rules.d
-ln -sf /srv/machine/journalctl usr/local/bin/journalctl
+ln -sf /srv/machine/journalctl /srv/machine/busctl /srv/machine/udevadm usr/local/bin
 printf 'root:x:0:0::/root:/bin/sh\nmessagebus:x:100:100::/:/bin/false\n' >etc/passwd
 printf 'root:x:0:\nmessagebus:x:100:\n' >etc/group
 mkdir -p etc/sysctl.d root

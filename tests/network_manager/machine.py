@@ -137,9 +137,31 @@ class Machine:
             timeout=200,
             check=False,
         )
+        if done.returncode == -signal.SIGKILL:
+            return {"killed": True}
         assert done.returncode == 0, done.stderr
         result: Dict[str, Any] = json.loads(done.stdout)
         return result
+
+    def calls(self) -> List[str]:
+        """Interface and method of the D-Bus calls since the last time that this was asked."""
+        path = self.files / "run/calls"
+        found = path.read_text().split() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return found
+
+    def kill(self, number: int, when: str, victim: str) -> None:
+        """Let "module" or "manager" be killed "before" or "after" the call with this number, counted from 1."""
+        self.calls()
+        (self.files / "run/kill").write_text(f"{number} {when} {victim}\n")
+
+    def recover(self) -> None:
+        """Start NetworkManager again if it was killed."""
+        (self.files / "run/kill").unlink(missing_ok=True)
+        if self.run("kill -0 $(cat /run/nm.pid) 2>/dev/null && echo runs", check=False) != "runs\n":
+            assert self._manager
+            self._manager.wait(_SECONDS)
+            self.start_manager()
 
     def links(self, *links: Dict[str, Any], **options: Any) -> Dict[str, Any]:
         """A call with these links, confirmed where it has to be."""
@@ -157,6 +179,24 @@ class Machine:
         """The name of the connection that is active on it."""
         text = self.run(f"nmcli -t -f GENERAL.CONNECTION device show {netdev}", check=False)
         return text.partition(":")[2].strip() or None
+
+    def await_device(self, netdev: str, state: str = "") -> None:
+        """Until NetworkManager has done with it what it does by itself; ``state`` as nmcli has it."""
+
+        def settled() -> bool:
+            found = (
+                self.run(f"nmcli -t -f DEVICE,STATE device | grep ^{netdev}:", check=False).strip().partition(":")[2]
+            )
+            return found.startswith(state) if state else bool(found) and "connecting" not in found
+
+        self._await(netdev, settled)
+
+    def rename(self, netdev: str, name: str) -> None:
+        """Returns when NetworkManager has followed."""
+        self.run(
+            f"ip link set {netdev} down && ip link set {netdev} name {name} && ip link set {name} up && udevadm settle"
+        )
+        self.await_device(name)
 
     def admin(self, name: str, netdev: str, address: str, *more: str) -> None:
         """What an admin does: a profile of his own, and up with it."""

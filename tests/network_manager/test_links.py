@@ -53,3 +53,12 @@ def test_what_somebody_took_away_comes_back(machine: Machine, command: str):
     assert machine.run("ip rule") == rules
     assert machine.run("ip route show table 100; ip route show 10.30.0.0/16") == routes
     assert not machine.links(ROUTED)["changed"]
+
+
+def test_a_rail_with_both_families_comes_up(machine: Machine):
+    """NetworkManager 1.42 may forget the IPv4 address while it still probes for it, once the IPv6 address is there."""
+    machine.admin("before", "rail0", "192.0.2.1/24")
+    both = {**ROUTED, "addresses": ["10.20.0.1/24", "2001:db8::1/64"]}
+    result = machine.links(both)
+    assert "msg" not in result, result
+    assert not machine.links(both)["changed"]

@@ -28,7 +28,7 @@ _RTM_GETROUTE, _RTM_GETRULE = 26, 34
 _ROUTE, _RULE = struct.Struct("=16xBBBxBxxBI"), struct.Struct("=16xBBBxBxxBI")
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC, _RTA_MULTIPATH, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 7, 9, 15, 18
 _NEXT_HOP = struct.Struct("=HxxI")
-_FRA_DST, _FRA_SRC, _FRA_TABLE = 1, 2, 15
+_FRA_DST, _FRA_SRC, _FRA_PRIORITY, _FRA_TABLE = 1, 2, 6, 15
 _RTN_UNICAST, _RTM_F_CLONED = 1, 0x200
 _FR_ACT_TO_TBL, _FIB_RULE_INVERT = 1, 0x2
 _LENGTHS: Dict[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 16}
@@ -172,10 +172,10 @@ def interpret(routes: Iterable[bytes], rules: Iterable[bytes]) -> Routing:
 
 @dataclass(frozen=True)
 class Present:
-    """Routes by index of the netdev, destination, table and gateway; rules by source and table."""
+    """Routes by index of the netdev, destination, table and gateway; rules by source, table and priority."""
 
     routes: FrozenSet[Tuple[int, str, int, Optional[str]]] = frozenset()
-    rules: FrozenSet[Tuple[str, int]] = frozenset()
+    rules: FrozenSet[Tuple[str, int, int]] = frozenset()
 
 
 def present(tree: Tree) -> Optional[Present]:
@@ -187,8 +187,10 @@ def present(tree: Tree) -> Optional[Present]:
     for family, length, table, told in filter(None, map(_unicast, dumps[0])):
         to = _network(family, told.get(_RTA_DST), length)
         found.update((index or 0, to, table, gateway) for index, gateway in _ways(told))
-    rules = filter(None, map(interpret_rule, dumps[1]))
-    return Present(frozenset(found), frozenset((rule.source, rule.table) for rule in rules))
+    rules = [(interpret_rule(raw), netlink.number(netlink.attributes(raw, 12).get(_FRA_PRIORITY))) for raw in dumps[1]]
+    return Present(
+        frozenset(found), frozenset((rule.source, rule.table, priority or 0) for rule, priority in rules if rule)
+    )
 
 
 def of_netdev(routing: Routing, index: int, addresses: Iterable[str]) -> Tuple[List[NetdevRoute], List[NetdevRule]]:

@@ -11,17 +11,23 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import os
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import routes
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live, vf_guids
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager, NmDevice
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev, routes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import (
+    checkpoint,
+    keyfile,
+    live,
+    ports,
+    vf_guids,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
     LinkChanges,
     LinkState,
-    adopt_rolled_back,
     interfaces,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
@@ -43,51 +49,6 @@ def _uuids(entry: FileChange) -> List[str]:
     return [uuid for uuid in (keyfile.uuid_in(text) for text in sides if keyfile.is_ours(text)) if uuid]
 
 
-def _open_checkpoint(ledger: Ledger, manager: NetworkManager) -> Optional[str]:
-    """Ours, if NetworkManager still has it. Paths are counted from 1 again after a restart, so the netdevs decide."""
-    note = ledger.notes.get("checkpoint")
-    if not note:
-        return None
-    for path, names in manager.snapshot().checkpoints.items():
-        if note["path"] in (None, path) and names and set(names) <= set(note["devices"]):
-            return path
-    return None
-
-
-def finish_earlier(ledger: Ledger, run: Runner) -> None:
-    """A run that was not confirmed: we reached the node again, which is all that a confirmation says."""
-    manager = NetworkManager(run)
-    path = _open_checkpoint(ledger, manager)
-    if path:
-        manager.keep(path)
-    else:
-        adopt_rolled_back(ledger)
-    ledger.notes.pop("checkpoint", None)
-    ledger.save()
-
-
-def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
-    """:raises HostError: it is not the one of the last call, or NetworkManager has rolled it back."""
-    note = ledger.notes.get("checkpoint")
-    if note is None or note["path"] != checkpoint:
-        raise HostError(f"confirm: {checkpoint!r} is not the checkpoint of the last call, or is already confirmed")
-    manager = NetworkManager(run)
-    kept = checkpoint in manager.snapshot().checkpoints
-    # Before waiting for whoever else changes the node at the moment: NetworkManager does not wait.
-    if kept:
-        manager.keep(checkpoint)
-    with ledger.locked():
-        if not kept:
-            adopt_rolled_back(ledger)
-        ledger.notes.pop("checkpoint", None)
-        ledger.save()
-    if not kept:
-        raise HostError(
-            f"confirm: {checkpoint} is gone: NetworkManager has rolled the links back, because this was not confirmed "
-            f"within {note['seconds']} s; raise rollback_seconds if the node answers that slowly"
-        )
-
-
 class LinkTransaction:
     """One change of the node, whole or not at all."""
 
@@ -100,30 +61,43 @@ class LinkTransaction:
         self._run = run
         self._manager = NetworkManager(run)
         self._live = node.tree.live
+        self._is_elsewhere = False
 
     def apply(self) -> Optional[str]:
         """Do what is planned; returns the open checkpoint, if there is one."""
+        self._check_directory()
         notes = self._ledger.notes
         before, known = copy.deepcopy(notes), set(self._ledger.known)
         self._remember()
         try:
-            checkpoint = self._open(self._seconds) if self._live and self._seconds else None
+            opened = self._open(self._seconds) if self._live and self._seconds else None
         except HostError as error:
             self._forget(before)
             raise HostError(f"no NetworkManager checkpoint, so nothing was changed: {error}") from error
         try:
             self._change()
-            if checkpoint and self._seconds:
-                self._manager.extend(checkpoint, self._seconds)
+            if opened and self._seconds:
+                self._manager.extend(opened, self._seconds)
             self._settle()
         except HostError as error:
-            problems = self._undo(checkpoint, before, known)
+            problems = self._undo(opened, before, known)
             if problems:
                 left = "; ".join(dict.fromkeys(problems))
                 way = "Fix this, and run the same again, or zerocopy.rdma.teardown"
                 raise HostError(f"{error}; not everything could be rolled back: {left}. {way}") from error
             raise HostError(f"{error}; everything was rolled back") from error
-        return checkpoint
+        return opened
+
+    def _check_directory(self) -> None:
+        """Where NetworkManager reads profiles from another directory, ours can only be removed. Raises HostError."""
+        found = self._manager.directory() if self._live and self._plan.load else None
+        self._is_elsewhere = found is not None and os.path.realpath(found) != os.path.realpath(keyfile.DIRECTORY)
+        written = [entry for entry in self._plan.files if entry.after and entry.path.startswith(keyfile.DIRECTORY)]
+        if self._is_elsewhere and (written or self._plan.up):
+            raise HostError(
+                f"NetworkManager has its connections in {found} ([keyfile] path= in its configuration), but links are "
+                f"written to {keyfile.DIRECTORY}, so nothing was changed: remove path= and restart NetworkManager"
+            )
 
     def _remember(self) -> None:
         """Before the first change, all that taking it back needs."""
@@ -132,37 +106,12 @@ class LinkTransaction:
         notes.setdefault("unmanaged", {}).update(plan.unmanaged)
         for entry in plan.sysctls:
             notes.setdefault("sysctl", {}).setdefault(entry.key, entry.before)
-        taken: Set[str] = set()
-        ours = {profile.uuid for profile, _device in plan.up}
-        handed = [(self._snapshot_device(name)) for name, managed in plan.handed if not managed]
-        for device in [device for profile, device in plan.up if profile.parent is None] + handed:
-            if device:
-                active = device.active if device.active and device.active.uuid not in ours else None
-                prior = notes.setdefault("prior", {})
-                if active:
-                    # Perhaps not the one before the first run: somebody has put it there since.
-                    prior[device.name] = {"uuid": active.uuid, "id": active.id}
-                    taken.add(device.name)
-                else:
-                    prior.setdefault(device.name, None)
-        for name, before, _after in plan.vf_mtus:
-            notes.setdefault("mtu", {}).setdefault(name, before)
+        ports.remember(self._node, plan)
         for change in plan.vfs:
             notes.setdefault("vfs", {}).setdefault(change.pci, change.before)
-        for profile, _device in plan.up:
-            interface = self._node.interfaces.get(profile.netdev or "")
-            if interface and profile.parent is None and profile.mtu not in (None, interface.mtu):
-                mtus = notes.setdefault("mtu", {})
-                if interface.name in taken:
-                    mtus[interface.name] = interface.mtu
-                else:
-                    mtus.setdefault(interface.name, interface.mtu)
         if self._live:
             notes["pending"] = {**notes.get("pending", {}), **plan.pending}
         self._ledger.save()
-
-    def _snapshot_device(self, name: str) -> Optional[NmDevice]:
-        return self._node.snapshot().devices.get(name) if self._node.snapshot else None
 
     def _open(self, seconds: int) -> Optional[str]:
         every = [device for _name, device in [*self._plan.up, *self._plan.down]]
@@ -172,9 +121,15 @@ class LinkTransaction:
             return None
         note: Dict[str, Any] = {"path": None, "devices": sorted(devices), "seconds": seconds}
         note["profiles"] = {entry.path: _uuids(entry) for entry in self._plan.files if _uuids(entry)}
+        note["up"] = [profile.uuid for profile, _device in self._plan.up]
+        if self._plan.sysctls:
+            note["sysctl"] = {entry.key: entry.before for entry in self._plan.sysctls}
+            note["sysctl_file"] = self._ledger.files.text(keyfile.SYSCTL_PATH)
+        note["since"] = checkpoint.now()
         self._ledger.notes["checkpoint"] = note
         self._ledger.save()
         note["path"] = self._manager.checkpoint(list(devices.values()), seconds + _MARGIN)
+        note["until"] = checkpoint.now()
         self._ledger.save()
         return str(note["path"])
 
@@ -185,6 +140,8 @@ class LinkTransaction:
             return
         for entry in plan.sysctls:
             live.write_sysctl(entry.key, entry.after)
+        for name, active in plan.freed:
+            live.free(self._manager, name, active)
         self._load()
         self._check_loaded()
         if plan.up:
@@ -198,6 +155,8 @@ class LinkTransaction:
         live.hand(self._run, self._manager, [*plan.handed, *((name, False) for name in ours)])
         for name, _before, after in plan.vf_mtus:
             live.write_mtu(name, after)
+        for rule in plan.rules:
+            live.remove_rule(self._run, rule, lambda: routes.present(self._node.tree))
         if plan.mtus:
             self._give_back([(name, after) for name, _before, after in plan.mtus])
         if plan.again:
@@ -217,12 +176,15 @@ class LinkTransaction:
     def _give_back(self, mtus: Sequence[Tuple[str, int]]) -> None:
         """Not before NetworkManager has put back what it remembers."""
         names = [name for name, _mtu in mtus]
-        condition = functools.partial(live.is_settled, names)
+        gone = {uuid for path, uuid in self._plan.pending.items() if uuid and not self._ledger.files.exists(path)}
+        condition = functools.partial(live.is_settled, names, gone)
         live.await_state(self._manager, condition, live.ACTIVATION_SECONDS)
         for name, mtu in mtus:
             live.write_mtu(name, mtu)
 
     def _load(self) -> None:
+        if self._is_elsewhere:
+            return
         for paths in self._plan.load:
             self._manager.load(paths)
 
@@ -236,7 +198,7 @@ class LinkTransaction:
             if found and not self._ledger.files.exists(path):
                 raise HostError(f"links: {name}: NetworkManager still has this connection, although {path} is gone")
 
-    def _undo(self, checkpoint: Optional[str], notes: Dict[str, Any], known: Set[str]) -> List[str]:
+    def _undo(self, opened: Optional[str], notes: Dict[str, Any], known: Set[str]) -> List[str]:
         """Take back what was done so far, as much of it as possible; returns what could not be."""
         plan, ledger = self._plan, self._ledger
         problems: List[str] = []
@@ -251,10 +213,10 @@ class LinkTransaction:
             now = ledger.files.stored(entry.path)
             ledger.apply([replace(entry, before=now, after=entry.before, keep=entry.path in known)])
 
-        if checkpoint:
+        if opened:
             with contextlib.suppress(HostError):
                 # It may have expired, and then it is rolled back already.
-                self._manager.roll_back(checkpoint)
+                self._manager.roll_back(opened)
         for entry in plan.files:
             attempt(put_back, entry)
         if self._live:
@@ -266,7 +228,10 @@ class LinkTransaction:
                 attempt(live.write_mtu, name, mtu)
             attempt(live.hand, self._run, self._manager, [(name, not managed) for name, managed in plan.handed])
             parents = [self._node.interfaces.get(profile.netdev or "") for profile, _d in plan.up if not profile.parent]
-            attempt(self._give_back, [(entry.name, entry.mtu) for entry in parents if entry and entry.mtu])
+            names = [entry.name for entry in parents if entry]
+            names += [upper for name in names for upper in netdev.upper_netdevs(self._node.tree, name)]
+            every = [self._node.interfaces.get(name) for name in names]
+            attempt(self._give_back, [(entry.name, entry.mtu) for entry in every if entry and entry.mtu])
         # What could not be put back has to stay known, as after a run that was killed.
         if not problems:
             attempt(self._forget, notes)
@@ -281,10 +246,11 @@ class LinkTransaction:
         notes, plan = self._ledger.notes, self._plan
         _set(notes, "links", plan.remembered)
         _set(notes, "unmanaged", plan.unmanaged)
-        _set(notes, "sysctl", {key: value for key, value in notes.get("sysctl", {}).items() if key in plan.wanted})
+        sysctls = notes.get("sysctl", {})
+        kept = {*plan.wanted, *(key for key in sysctls if ports.netdev_of(key) in plan.kept)}
+        _set(notes, "sysctl", {key: value for key, value in sysctls.items() if key in kept})
         pfs = {entry.pci for entry in plan.pfs}
         _set(notes, "vfs", {pci: number for pci, number in notes.get("vfs", {}).items() if pci in pfs})
-        for key in ("prior", "mtu"):
-            _set(notes, key, {name: entry for name, entry in notes.get(key, {}).items() if name not in plan.left})
+        ports.settle(notes, plan)
         notes.pop("pending", None)
         self._ledger.save()

@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 
 _SERVICE = "org.freedesktop.NetworkManager"
 _ROOT = "/org/freedesktop/NetworkManager"
+_BUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 # Keyfiles, policy rules and checkpoints that delete new connections are all there since 1.20 (2019).
 _OLDEST = (1, 20)
 _DELETE_NEW_CONNECTIONS = 2
@@ -28,22 +29,33 @@ _DELETE_NEW_CONNECTIONS = 2
 UNMANAGED, UNAVAILABLE, DISCONNECTED, ACTIVATED = 10, 20, 30, 100
 ACTIVE_ACTIVATED, ACTIVE_DEACTIVATING = 2, 3
 _EXTERNAL = 0x80
+# Of a profile (NM_SETTINGS_CONNECTION_FLAG_VOLATILE): it is deleted as soon as it is not active any more.
+_VOLATILE = 0x4
 
 # Of GetConnectionByUuid (src/core/settings/nm-settings.c).
 _UNKNOWN = "No connection with the UUID was found"
-_CONFLICT = re.compile(r"IP address (\S+) cannot be configured because .* by host (\S+)")
+# Since 1.44 a warning that says so, before that what its detection of conflicts saw.
+_CONFLICTS = (
+    re.compile(r"IP address (\S+) cannot be configured because .* by host (\S+)"),
+    re.compile(r"IPv4 address (\S+) is used on network connected to interface .* from host (\S+)"),
+)
 _FAILED = re.compile(r"-> failed \(reason '([^']+)'")
 
 
 @dataclass(frozen=True)
 class ActiveConnection:
-    """A connection that is active or becoming so; ``external``: addresses somebody gave to the netdev by hand."""
+    """A connection that is active or becoming so.
+
+    ``external``: NetworkManager only says so because of addresses that it did not give to the netdev. ``volatile``: the
+    profile is deleted as soon as it is not active any more.
+    """
 
     path: str
     uuid: str
     id: str
     state: int
     external: bool
+    volatile: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,12 +71,20 @@ class NmDevice:
 
 
 @dataclass(frozen=True)
+class Checkpoint:
+    """An open checkpoint: its netdevs, and when it was created (``CLOCK_BOOTTIME``, ms)."""
+
+    devices: Tuple[str, ...]
+    created: int
+
+
+@dataclass(frozen=True)
 class Snapshot:
-    """What NetworkManager has, at one moment; ``checkpoints`` maps an open checkpoint to its netdevs."""
+    """What NetworkManager has, at one moment; ``checkpoints`` are by their paths."""
 
     devices: Dict[str, NmDevice] = field(default_factory=dict)
     actives: Dict[str, ActiveConnection] = field(default_factory=dict)
-    checkpoints: Dict[str, List[str]] = field(default_factory=dict)
+    checkpoints: Dict[str, Checkpoint] = field(default_factory=dict)
 
     def active(self, uuid: str) -> Optional[ActiveConnection]:
         """The profile's active connection; not one that is ending where another begins."""
@@ -91,7 +111,9 @@ def interpret(objects: Dict[str, Dict[str, Any]]) -> Snapshot:
         told = of(path, ".Connection.Active")
         if told:
             external = bool(told.get("StateFlags", 0) & _EXTERNAL)
-            actives[path] = ActiveConnection(path, told["Uuid"], told["Id"], told["State"], external)
+            flags = of(told.get("Connection", ""), ".Settings.Connection").get("Flags", 0)
+            volatile = bool(flags & _VOLATILE) and not external
+            actives[path] = ActiveConnection(path, told["Uuid"], told["Id"], told["State"], external, volatile)
     devices = {}
     for path in objects:
         told = of(path, ".Device")
@@ -101,7 +123,8 @@ def interpret(objects: Dict[str, Dict[str, Any]]) -> Snapshot:
     for path in objects:
         told = of(path, ".Checkpoint")
         if told:
-            checkpoints[path] = sorted(devices[entry].name for entry in told["Devices"] if entry in devices)
+            names = sorted(devices[entry].name for entry in told["Devices"] if entry in devices)
+            checkpoints[path] = Checkpoint(tuple(names), told.get("Created", 0))
     return Snapshot({entry.name: entry for entry in devices.values()}, actives, checkpoints)
 
 
@@ -125,10 +148,14 @@ class NetworkManager:
             raise HostError("busctl is missing; it comes with systemd, and NetworkManager is asked through it")
         if done.rc != 0:
             reason = done.reason[len("Call failed: ") :] if done.reason.startswith("Call failed: ") else done.reason
-            if "was not provided" in reason or "not activatable" in reason or "ServiceUnknown" in reason:
-                reason = _NOT_RUNNING
-            raise HostError(reason)
+            raise HostError(reason if self._runs() else _NOT_RUNNING)
         return json.loads(done.out)["data"] if done.out.strip() else []
+
+    def _runs(self) -> bool:
+        """Each D-Bus daemon has words of its own for a service that does not run, so the name's owner counts."""
+        options = ["--json=short", "--timeout=25", "call"]
+        done = self._run(["busctl", *options, *_BUS, "NameHasOwner", "s", _SERVICE], timeout=60)
+        return done.rc == 0 and json.loads(done.out)["data"] == [True]
 
     def snapshot(self) -> Snapshot:
         """:raises HostError: NetworkManager is not running, or too old."""
@@ -164,6 +191,17 @@ class NetworkManager:
         if failed:
             raise HostError("NetworkManager rejects {}".format(", ".join(failed)))
 
+    def directory(self) -> Optional[str]:
+        """Where its configuration says that profiles are, if it says so."""
+        section = ""
+        for line in self._run(["NetworkManager", "--print-config"], timeout=30).out.splitlines():
+            name, _equals, value = (part.strip() for part in line.partition("="))
+            if line.startswith("["):
+                section = line.strip()
+            elif section == "[keyfile]" and name == "path":
+                return value
+        return None
+
     def reload(self) -> None:
         """Read NetworkManager.conf and its conf.d again."""
         self._busctl(_ROOT, _SERVICE, "Reload", "u", "1")
@@ -189,6 +227,10 @@ class NetworkManager:
         arguments = (self.connection(uuid), target, "/")
         return str(self._busctl(_ROOT, _SERVICE, "ActivateConnection", "ooo", *arguments)[0])
 
+    def deactivate(self, active: ActiveConnection) -> None:
+        """Begin to take it down, with the addresses and routes of the netdev, also those that somebody else gave it."""
+        self._busctl(_ROOT, _SERVICE, "DeactivateConnection", "o", active.path)
+
     def reapply(self, device: NmDevice) -> None:
         """Give the device what its profile says now, without taking it down where NetworkManager can do so."""
         self._busctl(device.path, f"{_SERVICE}.Device", "Reapply", "a{sa{sv}}tu", "0", "0", "0")
@@ -207,9 +249,8 @@ class NetworkManager:
         )
         lines = [line for line in log.out.splitlines() if f"({netdev})" in line]
         for line in reversed(lines):
-            conflict = _CONFLICT.search(line)
-            if conflict:
-                return f"address {conflict.group(1)} is already used by {conflict.group(2)}"
+            for conflict in filter(None, (pattern.search(line) for pattern in _CONFLICTS)):
+                return f"address {conflict.group(1)} is already used by {conflict.group(2).lower()}"
         failures = [found.group(1) for found in map(_FAILED.search, lines) if found]
         return failures[-1] if failures else None
 

@@ -109,27 +109,27 @@ def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) ->
                 ledger.clear()
             # An unconfirmed checkpoint will roll back the node, even if nothing differs now.
             return {**_result(plan), "unfinished": unconfirmed or bool(todo and not plan.changes)}
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply, checkpoint
 
     with ledger.locked():
         if unconfirmed:
-            apply.finish_earlier(ledger, runner)
+            checkpoint.finish_earlier(ledger, runner)
         # Again: another run may have changed the node while this one waited for the lock.
         node = _node(ledger, wanted, runner)
         plan = links_plan.build(node, wanted.links, wanted.unmanaged)
         seconds = wanted.rollback_seconds if wanted.transaction else None
-        checkpoint = apply.LinkTransaction(node, plan, runner, seconds).apply()
+        opened = apply.LinkTransaction(node, plan, runner, seconds).apply()
     result = {**_result(plan), "unfinished": False}
-    if checkpoint:
-        result.update(checkpoint=checkpoint, rollback_seconds=seconds)
+    if opened:
+        result.update(checkpoint=opened, rollback_seconds=seconds)
     return result
 
 
-def _confirm(files: Files, checkpoint: str, runner: Runner, check: bool) -> Dict[str, Any]:
+def _confirm(files: Files, path: str, runner: Runner, check: bool) -> Dict[str, Any]:
     if not files.live:
         raise HostError("confirm: there is no checkpoint with a root other than /")
     if not check:
-        from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply
+        from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import checkpoint
 
-        apply.confirm(Ledger(files, CONCERN, NOTES), runner, checkpoint)
+        checkpoint.confirm(Ledger(files, CONCERN, NOTES), runner, path)
     return {"changed": False, "changes": [], "diff": [], "links": [], "in_pod": [], "unfinished": False}

@@ -55,7 +55,7 @@ class Profile:
     """One connection profile; ``netdev`` is the interface it will be active on, when that is known.
 
     ``routes`` are destination, table and gateway of those that it brings beside the ordinary ones of its addresses,
-    ``rules`` source and table.
+    ``rules`` source, table and priority.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Profile:
     mtu: Optional[int] = None
     parent: Optional[str] = None
     routes: Tuple[Tuple[str, int, Optional[str]], ...] = ()
-    rules: Tuple[Tuple[str, int], ...] = ()
+    rules: Tuple[Tuple[str, int, int], ...] = ()
 
     @property
     def path(self) -> str:
@@ -150,7 +150,7 @@ def _routing(addresses: Sequence[str], routes: Sequence[Route], table: Optional[
     rules = []
     for entry in map(ipaddress.ip_interface, addresses) if table is not None else ():
         found.append((str(entry.network), table or 0, None))
-        rules.append((f"{entry.ip}/{entry.max_prefixlen}", table or 0))
+        rules.append((f"{entry.ip}/{entry.max_prefixlen}", table or 0, _RULE_PRIORITY))
     return {"routes": tuple(found), "rules": tuple(rules)}
 
 

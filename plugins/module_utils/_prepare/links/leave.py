@@ -7,21 +7,48 @@
 """Ports that are no links any more: what goes down, and what comes back where nobody else uses the port by now.
 
 Somebody may have put a connection of his own on such a port since. It stays, and what was there before us is forgotten.
+What was there before a port that is in a pod now is kept until the port is here again.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev, routes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import guard, keyfile, ports, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkChanges, LinkState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import is_link_local
 
 if TYPE_CHECKING:
     # Needed only where something has to change, and loading is what this module's steady state costs.
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NmDevice, Snapshot
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
+        ActiveConnection,
+        NmDevice,
+        Snapshot,
+    )
+
+
+def lost(node: LinkState, name: str) -> Optional[str]:
+    """What would be lost, in words, if the connection that is active on the netdev went down."""
+    device = node.snapshot().devices.get(name) if node.snapshot else None
+    if not device or not device.active or not device.active.volatile:
+        return None
+    return (
+        f"connection {device.active.id!r} is active on it, and is volatile: NetworkManager deletes it when it goes "
+        "down; save it ('nmcli connection modify NAME connection.autoconnect yes' does), or take it down"
+    )
+
+
+def check_takeover(node: LinkState, where: str, name: str, active: ActiveConnection) -> None:
+    """Whether another profile of the port may go down.
+
+    :raises HostError: it could not come back, or somebody uses what would go with it.
+    """
+    problem = lost(node, name)
+    if problem:
+        raise HostError(f"{where}: {name} cannot be used: {problem}")
+    vfs.check_takeover(node, where, name, active.id)
 
 
 def _down(plan: LinkChanges, node: LinkState, snapshot: Snapshot, gone: Dict[str, Optional[str]]) -> None:
@@ -40,46 +67,98 @@ def _down(plan: LinkChanges, node: LinkState, snapshot: Snapshot, gone: Dict[str
 
 
 def _user(node: LinkState, name: str, device: Optional[NmDevice], ours: Set[str]) -> Optional[str]:
-    """Who else uses a port now, in words."""
-    if device and device.active:
-        return None if device.active.uuid in ours else f"connection {device.active.id!r} is active on it now"
+    """Who else uses a port now, in words. ``ours`` are the uuids of connections that are no reason."""
+    active = device.active if device else None
+    if active and (not active.external or name not in node.ledger.notes.get("ports", {})):
+        return None if active.uuid in ours else f"connection {active.id!r} is active on it now"
     if name not in node.interfaces:
         return None
-    given = [address for address in node.interfaces[name].addresses if not is_link_local(address)]
+    given = ports.foreign(node, node.interfaces[name])
     if given:
         return f"somebody has given it {', '.join(given)}"
     return guard.problem(node.tree, name, node.routes, node.session, physical=True)
 
 
-def _give_back(plan: LinkChanges, node: LinkState, name: str, device: Optional[NmDevice], ours: Set[str]) -> None:
-    former, interface = node.ledger.notes["prior"][name], node.interfaces.get(name)
-    active = device.active.uuid if device and device.active else None
-    if former and active == former["uuid"]:
-        former = None
+def _mtus(node: LinkState, name: str, is_back: bool) -> List[Tuple[str, int, int]]:
+    """Netdev, MTU and former MTU of a port, and of what is on it: the kernel made that smaller together with the port.
+
+    ``is_back``: the former connection is active again, and may have an MTU of its own.
+    """
+    former, found = node.ledger.notes.get("mtu", {}), []
+    interface = node.interfaces.get(name)
+    now = interface.mtu if interface else None
     # NetworkManager puts the MTU back as it found it, which after a stay in a pod is the one that we had set.
-    now, before = interface.mtu if interface else None, node.ledger.notes.get("mtu", {}).get(name)
-    mtu = None if now in (None, before) else before
-    if not former and not mtu:
-        return
-    user = _user(node, name, device, ours)
+    is_ours = not is_back or now == node.ledger.notes.get("ports", {}).get(name, {}).get("mtu")
+    if now and is_ours and former.get(name, now) != now:
+        found.append((name, now, former[name]))
+        now = former[name]
+    for upper in netdev.upper_netdevs(node.tree, name):
+        above = node.interfaces.get(upper)
+        if above and above.mtu and above.mtu < former.get(upper, 0) <= (now or 0):
+            found.append((upper, above.mtu, former[upper]))
+    return found
+
+
+def _give_back(plan: LinkChanges, node: LinkState, name: str, device: Optional[NmDevice], ours: Set[str]) -> bool:
+    """Returns whether nobody else uses the port."""
+    former = node.ledger.notes["prior"][name]
+    active = device.active if device else None
+    is_back = bool(former and active and active.uuid == former["uuid"])
+    user = None if is_back else _user(node, name, device, ours)
+    mtus = _mtus(node, name, is_back)
     if user:
         parts = [f"connection {former['id']!r}"] if former else []
-        parts += [f"MTU {mtu}"] if mtu else []
-        plan.warnings.append(f"{name} had {' and '.join(parts)} before, which does not come back: {user}")
-        return
-    if now and mtu:
-        plan.mtus.append((name, now, mtu))
-    if former and device:
+        parts += [f"MTU {before}" for own, _now, before in mtus if own == name]
+        if parts:
+            plan.warnings.append(f"{name} had {' and '.join(parts)} before, which does not come back: {user}")
+        return False
+    plan.mtus += mtus
+    if active and active.external:
+        plan.freed.append((name, active))
+    if former and device and not is_back:
         plan.again.append((device, former["uuid"], former["id"]))
+    return True
+
+
+def _keep(plan: LinkChanges, node: LinkState, name: str) -> None:
+    """Note further what a port that is away gets back, if there is anything."""
+    notes = node.ledger.notes
+    former = notes.get("prior", {}).get(name)
+    parts = [f"connection {former['id']!r}"] if former else []
+    parts += [f"MTU {notes['mtu'][name]}"] if name in notes.get("mtu", {}) else []
+    parts += ["its sysctls"] if name in map(ports.netdev_of, notes.get("sysctl", {})) else []
+    if parts:
+        plan.kept.append(name)
+        plan.warnings.append(
+            f"{name} ({ports.mac_of(node, name)}) is not on the host now, and had {', '.join(parts)} before: a run "
+            "after it has come back gives this back"
+        )
+
+
+def _rules(node: LinkState, kept: Sequence[Profile], used: Set[str]) -> List[str]:
+    """Policy rules of ours that nothing needs any more: NetworkManager forgets them when it is killed.
+
+    ``used`` are netdevs that somebody else uses, perhaps with the same rules.
+    """
+    needed = {rule for profile in kept for rule in ports.rules(profile)}
+    noted = node.ledger.notes.get("ports", {})
+    stale = {rule for name, port in noted.items() if name not in used for rule in port["rules"]} - needed
+    present = routes.present(node.tree) if stale else None
+    return sorted(stale & {ports.rule(*entry) for entry in present.rules}) if present else []
 
 
 def build(
-    plan: LinkChanges, node: LinkState, owned: Dict[str, str], kept: Sequence[Profile], handed: Sequence[str]
+    plan: LinkChanges,
+    node: LinkState,
+    owned: Dict[str, str],
+    kept: Sequence[Profile],
+    handed: Sequence[str],
+    hands: bool,
 ) -> None:
     """The connections that go down with their files, and what netdevs get back.
 
     ``owned`` are path and text of our profiles, ``kept`` those that stay, ``handed`` netdevs that NetworkManager leaves
-    alone.
+    alone; ``hands``: there are more, perhaps in pods.
 
     :raises HostError: the node needs what would go down.
     """
@@ -90,11 +169,20 @@ def build(
     gone.update((path, uuid) for path, uuid in node.ledger.notes.get("pending", {}).items() if path not in names)
     plan.pending.update(gone)
     stay = {profile.netdev for profile in kept} | set(handed) | {note["netdev"] for note in plan.edited.values()}
-    plan.left = sorted(set(node.ledger.notes.get("prior", {})) - stay)
-    if not node.snapshot or not (gone or plan.left):
+    left = sorted(set(node.ledger.notes.get("prior", {})) - stay)
+    if not node.snapshot:
+        plan.left = left
         return
-    snapshot = node.snapshot()
-    _down(plan, node, snapshot, gone)
-    ours = {uuid for uuid in gone.values() if uuid} | {profile.uuid for profile in kept}
-    for name in plan.left:
-        _give_back(plan, node, name, snapshot.devices.get(name), ours)
+    for name in left:
+        if hands and name not in node.interfaces:
+            plan.kept.append(name)
+        elif ports.is_away(node, name):
+            _keep(plan, node, name)
+    plan.left = [name for name in left if name not in plan.kept]
+    used: Set[str] = set()
+    if gone or plan.left:
+        snapshot = node.snapshot()
+        _down(plan, node, snapshot, gone)
+        ours = {uuid for uuid in gone.values() if uuid} | {profile.uuid for profile in kept}
+        used = {name for name in plan.left if not _give_back(plan, node, name, snapshot.devices.get(name), ours)}
+    plan.rules = _rules(node, kept, used)

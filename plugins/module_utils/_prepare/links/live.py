@@ -20,12 +20,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import Present
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan, vf_guids, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan, ports, vf_guids, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
     ACTIVATED,
     ACTIVE_ACTIVATED,
     ACTIVE_DEACTIVATING,
     DISCONNECTED,
+    ActiveConnection,
     NetworkManager,
     NmDevice,
     Snapshot,
@@ -40,6 +41,8 @@ Interfaces = Callable[[], Mapping[str, Interface]]
 ACTIVATION_SECONDS = 45
 # NetworkManager sets MTU and addresses before it calls a connection activated; after a reapply they may follow.
 _AFTERWARDS = 10
+# Longer than it probes for an address.
+_STUCK = 8
 # How long NetworkManager is given to start by itself what it was told to connect automatically.
 _GRACE = 1.0
 _PAUSE = 0.2
@@ -64,7 +67,9 @@ class Activation:
         # moment, one ending and one beginning, so its path is what counts.
         self._paths: Dict[str, str] = {}
         self._asked: Set[str] = set()
+        self._again: Set[str] = set()
         self._activated: Dict[str, float] = {}
+        self._begun: Dict[str, float] = {}
         self._begin = time.monotonic()
         self._since = time.time() - 1
 
@@ -98,9 +103,16 @@ class Activation:
         except HostError:
             self._ask(profile, device)
 
+    def _try_again(self, profile: Profile, device: Optional[NmDevice]) -> None:
+        """Once, where NetworkManager has lost something on the way."""
+        self._again.add(profile.uuid)
+        self._activated.pop(profile.uuid, None)
+        self._ask(profile, device)
+
     def _ask(self, profile: Profile, device: Optional[NmDevice]) -> None:
         self._paths[profile.uuid] = self._manager.activate(profile.uuid, device)
         self._asked.add(profile.uuid)
+        self._begun[profile.uuid] = time.monotonic() - self._begin
 
     def _is_up(
         self, profile: Profile, snapshot: Snapshot, interfaces: Mapping[str, Interface], routing: Optional[Present]
@@ -120,7 +132,11 @@ class Activation:
                     # NetworkManager 1.42 drops a route whose source is not there yet, and does not try it again.
                     self._renew(profile, device)
                 elif elapsed - since > _AFTERWARDS:
-                    raise self._failed(profile, missing)
+                    if profile.uuid in self._again:
+                        raise self._failed(profile, missing)
+                    self._try_again(profile, device)
+            elif elapsed - self._begun.get(profile.uuid, 0) > _STUCK and _forgotten(profile, interfaces):
+                self._ask(profile, snapshot.devices.get(profile.netdev or ""))
         elif profile.uuid in self._asked:
             raise self._failed(profile, "the activation ended")
         elif path or elapsed > _GRACE:
@@ -133,6 +149,13 @@ class Activation:
     def _failed(self, profile: Profile, what: str) -> HostError:
         reason = self._manager.reason(profile.netdev or "", self._since) or what
         return HostError(f"links: {profile.id}: {profile.netdev} did not come up: {reason}")
+
+
+def _forgotten(profile: Profile, interfaces: Mapping[str, Interface]) -> bool:
+    """Whether NetworkManager 1.42 waits for ever: while it probes for an IPv4 address, IPv6 made it forget that."""
+    interface = interfaces.get(profile.netdev or "")
+    there = {":" in address for address in profile.addresses if interface and address in interface.addresses}
+    return there == {True} and not all(":" in address for address in profile.addresses)
 
 
 def restore(manager: NetworkManager, wanted: Sequence[Tuple[NmDevice, str, str]]) -> List[str]:
@@ -157,10 +180,42 @@ def _has(netdev: str, uuid: str, snapshot: Snapshot) -> bool:
     return bool(device and device.active and device.active.uuid == uuid)
 
 
-def is_settled(names: Sequence[str], snapshot: Snapshot) -> bool:
-    """Whether NetworkManager is doing nothing with these netdevs."""
+def is_settled(names: Sequence[str], gone: Container[str], snapshot: Snapshot) -> bool:
+    """Whether NetworkManager is doing nothing with these netdevs, and has taken down what is ``gone`` (uuids)."""
     found = [snapshot.devices[name] for name in names if name in snapshot.devices]
-    return all(device.state <= DISCONNECTED or device.state == ACTIVATED for device in found)
+    return all(
+        device.state <= DISCONNECTED
+        or (device.state == ACTIVATED and (device.active is None or device.active.uuid not in gone))
+        for device in found
+    )
+
+
+def free(manager: NetworkManager, netdev: str, active: ActiveConnection) -> None:
+    """Take from a netdev what NetworkManager left there when it was killed, and now takes for somebody else's.
+
+    :raises HostError: it stays.
+    """
+    manager.deactivate(active)
+
+    def is_free(snapshot: Snapshot) -> bool:
+        device = snapshot.devices.get(netdev)
+        return device is None or device.active is None or not device.active.external
+
+    if not await_state(manager, is_free, ACTIVATION_SECONDS):
+        raise HostError(f"links: NetworkManager does not take the addresses of {netdev} away")
+
+
+def remove_rule(run: Runner, rule: str, routing: Callable[[], Optional[Present]]) -> None:
+    """:raises HostError: the rule stays. NetworkManager may be about to remove it as well."""
+
+    def is_there() -> bool:
+        present = routing()
+        return bool(present and rule in {ports.rule(*entry) for entry in present.rules})
+
+    family = "-6" if ":" in rule else "-4"
+    done = run(["ip", family, "rule", "del", *rule.split()]) if is_there() else None
+    if done and done.rc != 0 and is_there():
+        raise HostError(f"ip rule del {rule}: {done.reason}")
 
 
 def await_state(manager: NetworkManager, condition: Callable[[Snapshot], bool], seconds: float) -> bool:

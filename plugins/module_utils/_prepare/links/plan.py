@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
     guard,
     keyfile,
     leave,
+    ports,
     request,
     resolve,
     vf_guids,
@@ -208,8 +209,8 @@ def missing(profile: Profile, interface: Optional[Interface], routing: Optional[
     for to, table, via in profile.routes:
         if (interface.index, to, table, via) not in routing.routes:
             return f"it has no route to {to} in table {table}"
-    for source, table in profile.rules:
-        if (source, table) not in routing.rules:
+    for source, table, priority in profile.rules:
+        if (source, table, priority) not in routing.rules:
             return f"it has no rule from {source} to table {table}"
     return None
 
@@ -223,8 +224,8 @@ def _is_on(node: LinkState, profile: Profile, interface: Interface) -> bool:
     return bool(device and device.active and device.active.uuid == profile.uuid)
 
 
-def _check_manager(node: LinkState, profile: Profile, device: Optional[NmDevice]) -> None:
-    """:raises HostError: somebody else than NetworkManager configures the netdev."""
+def _check_manager(plan: LinkChanges, node: LinkState, profile: Profile, device: Optional[NmDevice]) -> None:
+    """:raises HostError: somebody else than NetworkManager configures the netdev, or in a way that would be lost."""
     where, name = f"links: {profile.id}", profile.netdev or ""
     interface = node.interfaces[name]
     state = node.tree.text(f"run/systemd/netif/links/{interface.index}") or ""
@@ -237,8 +238,14 @@ def _check_manager(node: LinkState, profile: Profile, device: Optional[NmDevice]
             hint = "it is in /etc/network/interfaces; remove it there"
         raise HostError(f"{where}: NetworkManager does not manage {name}: {hint}")
     if device.active and device.active.external:
+        # NetworkManager was killed, and does not know any more that this was its own.
+        if name in node.ledger.notes.get("ports", {}) and not ports.foreign(node, interface):
+            plan.freed.append((name, device.active))
+            return
         addresses = ", ".join(interface.addresses) or "no address"
         raise HostError(f"{where}: {name} was configured by hand or by another tool ({addresses}); undo that first")
+    if device.active and device.active.uuid != profile.uuid:
+        leave.check_takeover(node, where, name, device.active)
 
 
 def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profile]]) -> None:
@@ -259,9 +266,7 @@ def _connections(plan: LinkChanges, node: LinkState, groups: Sequence[List[Profi
             if profile.path in plan.pending or lacks:
                 device = node.snapshot().devices.get(profile.netdev or "") if node.snapshot else None
                 if interface and profile.parent is None:
-                    _check_manager(node, profile, device)
-                    if device and device.active and device.active.uuid != profile.uuid:
-                        vfs.check_takeover(node, f"links: {profile.id}", interface.name, device.active.id)
+                    _check_manager(plan, node, profile, device)
                 plan.up.append((profile, device))
                 plan.pending[profile.path] = profile.uuid
 
@@ -271,7 +276,8 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
     taken = {target.interface.name for target in targets if target.interface}
     wanted: Dict[str, bool] = {}
     for value, kind in node.ledger.notes.get("unmanaged", {}).items():
-        wanted.update(dict.fromkeys(netdevs(node, Selector(kind, value)), True))
+        names = netdevs(node, Selector(kind, value))
+        wanted.update({name: True for name in names if name not in node.ledger.notes.get("alone", {})})
     for selector in unmanaged:
         for name in netdevs(node, selector):
             problem = guard.problem(node.tree, name, node.routes, node.session, physical=True)
@@ -280,6 +286,9 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
             if problem:
                 raise HostError(f"unmanaged: {selector} cannot be taken from NetworkManager: {problem}")
             wanted[name] = False
+            if selector.value not in node.ledger.notes.get("unmanaged", {}) and node.snapshot:
+                device = node.snapshot().devices.get(name)
+                plan.alone += [name] if device and not device.managed else []
     # They go, and the new ones are what the rules say.
     anew = {name for change in plan.vfs for name in vfs.netdevs(node.tree, change.pci)}
     for name, managed in sorted(wanted.items()):
@@ -287,7 +296,7 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
             continue
         record = node.tree.text(f"run/udev/data/n{node.interfaces[name].index}") or ""
         if ("E:NM_UNMANAGED=1" in record.splitlines()) == managed:
-            problem = None if managed else vfs.configured(node, name)
+            problem = None if managed else vfs.configured(node, name) or leave.lost(node, name)
             if problem:
                 raise HostError(f"unmanaged: {name} cannot be taken from NetworkManager: {problem}")
             plan.handed.append((name, managed))
@@ -341,6 +350,8 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
     :raises HostError: a link is impossible, or would endanger the node; nothing was changed.
     """
     plan = LinkChanges(warnings=shared_subnets(links))
+    if node.snapshot:
+        ports.follow(node)
     targets = _targets(node, links)
     groups = [keyfile.profiles(link, target) if target.mac else [] for link, target in zip(links, targets)]
     profiles = [profile for group in groups for profile in group]
@@ -352,6 +363,8 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
     unmanaged = vfs.selectors(plan.pfs, unmanaged)
     owned = _files(plan, node, profiles, sysctls, unmanaged)
     plan.edited = _edited(plan, node, owned, profiles)
+    plan.profiles = profiles
+    plan.ports = {target.interface.name: target.mac for target in targets if target.interface}
     if node.snapshot:
         _check_copies(node, owned, profiles)
         plan.vfs = vfs.changes(node, plan.pfs)
@@ -361,7 +374,7 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
         handed = _hand(plan, node, unmanaged, targets)
         plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])
-        leave.build(plan, node, owned, profiles, handed)
+        leave.build(plan, node, owned, profiles, handed, bool(unmanaged))
     plan.remembered = {**plan.edited, **_remembered(plan, links, targets)}
     plan.unmanaged = {selector.value: selector.kind for selector in unmanaged}
     plan.links = [

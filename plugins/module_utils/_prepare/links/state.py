@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.netdev imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import (
     by_name,
+    flag,
     listed,
     maybe,
     number,
@@ -33,7 +34,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 if TYPE_CHECKING:
     # Needed only where something has to change, and loading is what the module's steady state costs.
     from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NmDevice, Snapshot
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import (
+        ActiveConnection,
+        NmDevice,
+        Snapshot,
+    )
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,11 @@ class LinkChanges:
     is to be so again (device, uuid, id). ``pfs`` are the VFs of all links, ``vfs`` PFs that need another number,
     ``vf_mtus`` VFs that stay and need another MTU (netdev, now, then). ``handed`` are netdevs and whether
     NetworkManager shall manage them; ``left`` netdevs that are nothing of ours any more; ``edited`` notes of dropped
-    links whose profile somebody edited, so that it stays.
+    links whose profile somebody edited, so that it stays. ``profiles`` are those of all links, ``ports`` MAC addresses
+    of ports by netdev. ``freed`` are connections that NetworkManager only shows because of what we left on a netdev
+    when it was killed, ``rules`` policy rules of ours that nothing needs any more. ``kept`` are names under which ports
+    are noted that are away, and that something is to be given back to; ``alone`` netdevs that NetworkManager already
+    left alone before it was to do so.
     """
 
     files: List[FileChange] = field(default_factory=list)
@@ -138,6 +147,12 @@ class LinkChanges:
     vf_mtus: List[Tuple[str, int, int]] = field(default_factory=list)
     handed: List[Tuple[str, bool]] = field(default_factory=list)
     left: List[str] = field(default_factory=list)
+    kept: List[str] = field(default_factory=list)
+    alone: List[str] = field(default_factory=list)
+    profiles: List[Profile] = field(default_factory=list)
+    ports: Dict[str, Optional[str]] = field(default_factory=dict)
+    freed: List[Tuple[str, ActiveConnection]] = field(default_factory=list)
+    rules: List[str] = field(default_factory=list)
     remembered: Dict[str, Any] = field(default_factory=dict)
     unmanaged: Dict[str, str] = field(default_factory=dict)
     links: List[Dict[str, Any]] = field(default_factory=list)
@@ -160,7 +175,9 @@ class LinkChanges:
         """The changes as users see them; the work itself uses the lists."""
         found = [entry.change for entry in self.files if entry.before != entry.after]
         found += [entry.change for entry in self.sysctls]
+        found += [Change("rule", rule, "present", "absent") for rule in self.rules]
         found += [Change("connection", name, _describe(device), "absent") for name, device in self.down]
+        found += [Change("connection", active.id, f"connected on {name}", "absent") for name, active in self.freed]
         found += [
             Change("connection", entry.id, _describe(device), "connected as configured") for entry, device in self.up
         ]
@@ -178,16 +195,29 @@ _LINK = record(
     {"selector": text, "kind": maybe(text), "mac": text, "netdev": maybe(text)}, {"pci": text, "guids": listed(text)}
 )
 _CHECKPOINT = record(
-    {"path": maybe(text), "devices": listed(text), "seconds": number}, {"profiles": by_name(listed(text))}
+    {"path": maybe(text), "devices": listed(text), "seconds": number},
+    {
+        "profiles": by_name(listed(text)),
+        "since": number,
+        "until": number,
+        "up": listed(text),
+        "sysctl": by_name(text),
+        "sysctl_file": maybe(text),
+    },
 )
-# ``unmanaged`` are the kinds of selectors by their values.
-# ``profiles`` of a checkpoint are the uuids that each file may have after a rollback; ``prior`` is what was active.
+_PORT = record({"mac": maybe(text), "addresses": listed(text), "rules": listed(text)}, {"mtu": number})
+# ``unmanaged`` are the kinds of selectors by their values; of ports see ``ports``.
+# ``profiles`` of a checkpoint are the uuids that each file may have after a rollback; it was created between ``since``
+# and ``until`` (CLOCK_BOOTTIME, ms). ``up`` are uuids of what is active with it, ``sysctl`` and ``sysctl_file`` what
+# there was before: NetworkManager does not roll these back.
 NOTES = {
     "links": by_name(_LINK),
     "unmanaged": by_name(text),
     "sysctl": by_name(text),
-    "prior": by_name(maybe(record({"uuid": text, "id": text}, {}))),
+    "prior": by_name(maybe(record({"uuid": text, "id": text}, {"addresses": listed(text)}))),
     "mtu": by_name(number),
+    "ports": by_name(_PORT),
+    "alone": by_name(flag),
     "vfs": by_name(number),
     "pending": by_name(maybe(text)),
     "checkpoint": _CHECKPOINT,

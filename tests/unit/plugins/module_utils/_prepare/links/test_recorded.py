@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
@@ -15,11 +16,11 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import interfaces, routes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import apply, bus, live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import bus, checkpoint, live
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "nm"
 
@@ -86,7 +87,7 @@ class Script:
             return Completed(0, "", "")
         queue = self.answers[name]
         text = queue.pop(0) if len(queue) > 1 else queue[0]
-        return Completed(0, text, "") if not text.startswith("Call failed") else Completed(1, "", text)
+        return Completed(1, "", text) if text.startswith(("Call failed", "Failed to")) else Completed(0, text, "")
 
 
 def managed(state: Optional[int], number: int = 9) -> str:
@@ -180,21 +181,32 @@ def test_who_has_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_link_that_is_up_without_its_mtu_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "_PAUSE", 0)
     monkeypatch.setattr(live, "_AFTERWARDS", 0)
-    script = Script({"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(2)]})
+    answers = {"GetConnectionByUuid": [CONNECTION], "GetManagedObjects": [managed(2)], "ActivateConnection": [ACTIVE]}
+    script = Script(answers)
     with pytest.raises(HostError, match="did not come up: its MTU is 1500 instead of 4000"):
         activation(script, replace(UP, mtu=1500)).run()
+    # A second time is worth a try.
+    assert script.asked.count("ActivateConnection") == 1
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("answer", "owner", "message"),
     [
-        ("Call failed: The name org.freedesktop.NetworkManager was not provided by any .service files", "not running"),
-        ("Call failed: device 'ens1' is already included in checkpoint /x", "already included in checkpoint /x"),
+        (
+            "Call failed: The name org.freedesktop.NetworkManager was not provided by any .service files",
+            False,
+            "start it",
+        ),
+        ('Call failed: Name "org.freedesktop.NetworkManager" does not exist', False, "start it"),
+        ("Call failed: Could not activate remote peer: startup job failed.", False, "start it"),
+        ("Failed to connect to bus: No such file or directory", None, "start it"),
+        ("Call failed: device 'ens1' is already included in checkpoint /x", True, "^device 'ens1' is already included"),
     ],
 )
-def test_what_the_bus_refuses(answer: str, message: str) -> None:
+def test_what_the_bus_refuses(answer: str, owner: Optional[bool], message: str) -> None:
+    told = answer if owner is None else json.dumps({"type": "b", "data": [owner]})
     with pytest.raises(HostError, match=message):
-        bus.NetworkManager(Script({"GetManagedObjects": [answer]})).snapshot()
+        bus.NetworkManager(Script({"GetManagedObjects": [answer], "NameHasOwner": [told]})).snapshot()
 
 
 CHECKPOINT = "/org/freedesktop/NetworkManager/Checkpoint/3"
@@ -203,40 +215,48 @@ CHECKPOINT = "/org/freedesktop/NetworkManager/Checkpoint/3"
 def with_checkpoint(*devices: int) -> str:
     told = objects("1.58")
     paths = [f"/org/freedesktop/NetworkManager/Devices/{number}" for number in devices]
-    told[CHECKPOINT] = {"org.freedesktop.NetworkManager.Checkpoint": {"Devices": {"data": paths}}}
+    told[CHECKPOINT] = {
+        "org.freedesktop.NetworkManager.Checkpoint": {"Devices": {"data": paths}, "Created": {"data": 5000}}
+    }
     return json.dumps({"data": [told]})
 
 
 def noted(root: Path, path: Optional[str], *devices: str) -> Ledger:
     ledger = Ledger(Files(str(root)), "nm_links")
-    ledger.notes["checkpoint"] = {"path": path, "devices": list(devices), "seconds": 60}
+    ledger.notes["checkpoint"] = {"path": path, "devices": list(devices), "seconds": 60, "since": 4900}
     return ledger
 
 
 @pytest.mark.parametrize(
-    ("path", "netdev", "kept"),
+    ("path", "netdev", "until", "kept"),
     [
-        (CHECKPOINT, "enp39s0", True),
+        (CHECKPOINT, "enp39s0", 5100, True),
         # Killed before it could note the path.
-        (None, "enp39s0", True),
+        (None, "enp39s0", None, True),
         # Somebody else's, which got the number after NetworkManager was restarted.
-        (CHECKPOINT, "ens1", False),
-        ("/org/freedesktop/NetworkManager/Checkpoint/1", "enp39s0", False),
+        (CHECKPOINT, "ens1", 5100, False),
+        (CHECKPOINT, "enp39s0", 4950, False),
+        ("/org/freedesktop/NetworkManager/Checkpoint/1", "enp39s0", 5100, False),
     ],
 )
 def test_only_our_own_checkpoint_of_a_killed_run_is_closed(
-    tmp_path: Path, path: Optional[str], netdev: str, kept: bool
+    tmp_path: Path, path: Optional[str], netdev: str, until: Optional[int], kept: bool
 ) -> None:
     script = Script({"GetManagedObjects": [with_checkpoint(4)], "CheckpointDestroy": [""]})
     ledger = noted(tmp_path, path, netdev)
-    apply.finish_earlier(ledger, script)
+    ledger.notes["checkpoint"].update({} if until is None else {"until": until})
+    checkpoint.finish_earlier(ledger, script)
     assert ("CheckpointDestroy" in script.asked) == kept
     assert "checkpoint" not in ledger.notes
 
 
 def test_confirming_too_late_is_an_error(tmp_path: Path) -> None:
     script = Script({"GetManagedObjects": [managed(None)]})
+    ledger = noted(tmp_path, CHECKPOINT, "enp39s0")
+    # The call had removed it, and here it is again.
+    ledger.notes["checkpoint"]["profiles"] = {"/etc/x.nmconnection": []}
+    ledger.files.write("/etc/x.nmconnection", Stored(b"", 0o600, os.geteuid(), os.getegid()))
     with pytest.raises(HostError, match="has rolled the links back, because this was not confirmed within 60 s"):
-        apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, CHECKPOINT)
+        checkpoint.confirm(ledger, script, CHECKPOINT)
     with pytest.raises(HostError, match="is not the checkpoint of the last call"):
-        apply.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, "/x")
+        checkpoint.confirm(noted(tmp_path, CHECKPOINT, "enp39s0"), script, "/x")
