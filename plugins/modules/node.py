@@ -57,12 +57,13 @@ options:
   state:
     description:
       - V(absent) restores what was changed before. Running pods keep what they have.
-      - The originals of files are restored. Modules that were loaded are unloaded, unless they are in use. Ports come
-        down, and what was active on them is activated again, unless somebody else uses them by now. What a port had that
-        is in a pod at the moment comes back with a run after the pod, and a warning says so until then. The container
-        runtime is restarted if its effective configuration changes. If it is gone, was replaced or is broken, or with C(rdma_runtime_flavour=none), its files
-        are restored without it, and a warning says so. The NRI plugin is removed, and so are the images that were
-        imported, unless they have been replaced or given other names. Packages stay.
+      - The originals of files are restored. Modules that were loaded are unloaded, unless they are in use. The NRI
+        plugin is removed, and so are the images that were imported, unless they have been replaced or given other
+        names. Packages stay.
+      - Ports come down, and what was active on them is activated again, unless somebody else uses them by now. What a
+        port had that is in a pod at the moment comes back with a run after the pod, and a warning says so until then.
+      - The container runtime is restarted if its effective configuration changes. If it is gone, was replaced or is
+        broken, or with C(rdma_runtime_flavour=none), its files are restored without it, and a warning says so.
     type: str
     choices: [present, absent]
     default: present

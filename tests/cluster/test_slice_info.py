@@ -131,7 +131,7 @@ def test_a_node_publishes_for_itself_alone(
     assert "can only create ResourceSlice with the same NodeName" in said
     first("create", "-f", "-", stdin={**own, "spec": {**spec, "nodeName": names[0]}})
     found = info(expected=expected(of_fleet(facts_of, *names)))
-    cluster.kubectl("delete", "resourceslice", own["metadata"]["name"])
+    cluster.kubectl("delete", "resourceslice", f"{fleet.namespace}-{names[0]}")
     for part in ("nodes", "devices"):
         assert found[part] == before[part]
     assert found["differences"] == [

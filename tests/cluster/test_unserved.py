@@ -191,7 +191,8 @@ def test_a_host_that_is_unknown_keeps_its_protection(cluster_set: ClusterSet, pl
 
     def seen() -> Tuple[str, str]:
         """The label of the host, and the spec of the driver."""
-        label = ("get", "node", "a100-01", r"--output=jsonpath={.metadata.labels.zerocopy\.rdma\.node-restriction\.kubernetes\.io/group}")
+        group = r"{.metadata.labels.zerocopy\.rdma\.node-restriction\.kubernetes\.io/group}"
+        label = ("get", "node", "a100-01", f"--output=jsonpath={group}")
         spec = ("get", "daemonset", "dranet-gpu", "-n", "kube-system", "--output=jsonpath={.spec.template.spec}")
         return cluster_set.kubectl(*label), cluster_set.kubectl(*spec)
 

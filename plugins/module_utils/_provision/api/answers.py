@@ -40,9 +40,10 @@ def decoded(data: bytes) -> Any:
     if not isinstance(value, dict) or not _deeper(value, DEEPEST):
         return value
     items = value.get("items")
-    for place, item in enumerate(items) if isinstance(items, list) else ():
-        if isinstance(item, dict) and _emptied(item, DEEPEST - _AROUND):
-            items[place] = CutObject(item)
+    if isinstance(items, list):
+        for place, item in enumerate(items):
+            if isinstance(item, dict) and _emptied(item, DEEPEST - _AROUND):
+                items[place] = CutObject(item)
     return CutObject(value) if _emptied(value, DEEPEST) else value
 
 

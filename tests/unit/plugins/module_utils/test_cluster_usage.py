@@ -249,5 +249,5 @@ def test_what_a_tenant_has_nested_without_end_may_need_it_and_is_named(server: S
     assert reason(server, client, TEMPLATE, {JOBS: (200, {}, deep)}) == (
         "may be in use: of TrainJob train/deep, what is nested more than 100 levels deep in it is not looked at"
     )
-    users = {JOBS: (200, {}, deep), DEPLOYMENTS: items(named("user", **USER))}
+    users: Dict[str, Any] = {JOBS: (200, {}, deep), DEPLOYMENTS: items(named("user", **USER))}
     assert reason(server, client, TEMPLATE, users) == "named by Deployment user"
