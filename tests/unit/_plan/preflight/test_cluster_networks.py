@@ -47,7 +47,7 @@ class Answers(Client):
     def find(self, path: str) -> Optional[Dict[str, Any]]:
         return self._answers.get(path)
 
-    def create(self, path: str, body: Any, query: Query) -> Any:
+    def create(self, path: str, item: Any, query: Query) -> Any:
         raise ApiError(403, {"message": "forbidden"})
 
     def get(self, path: str, query: Optional[Query] = None, accept: str = "") -> Dict[str, Any]:
