@@ -40,9 +40,10 @@ def decoded(data: bytes) -> Any:
     if not isinstance(value, dict) or not _deeper(value, DEEPEST):
         return value
     items = value.get("items")
-    for place, item in enumerate(items) if isinstance(items, list) else ():
+    listed: List[Any] = items if isinstance(items, list) else []
+    for place, item in enumerate(listed):
         if isinstance(item, dict) and _emptied(item, DEEPEST - _AROUND):
-            items[place] = CutObject(item)
+            listed[place] = CutObject(item)
     return CutObject(value) if _emptied(value, DEEPEST) else value
 
 

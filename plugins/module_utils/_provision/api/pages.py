@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object
@@ -28,7 +28,8 @@ def read(client: Client, path: str, query: Optional[Query], keep: Callable[[Obje
     """What ``keep`` keeps of all objects of a list. Raises ClusterError."""
     kept: List[_Kept] = []
     base: Any = query or {}
-    limit, where = PAGE, {}
+    limit = PAGE
+    where: Dict[str, str] = {}
     while True:
         try:
             page = client.get(path, {**base, "limit": limit, **where} if limit else base)
