@@ -150,10 +150,6 @@ def _classes(item: Object) -> _Holder:
     return _remembered(item, values_of(item.get("spec"), ("deviceClassName",)))
 
 
-def _attached(pod: Object) -> _Holder:
-    return _remembered(pod, networks_of(pod))
-
-
 def kinds_of_users(member: SetMember) -> Sequence[GroupKind]:
     """The kinds of what may need a member, which have to be listed to know. Not for claims and templates: who may not
     list what names these keeps them, and ``_holders`` has their kinds.
