@@ -138,7 +138,7 @@ def without_loopback(text: str) -> str:
     ("states", "name", "asked"),
     [
         # Gone with its connection, as long as NetworkManager remembers that it made it.
-        ((2, 3, None), "lo", ["GetManagedObjects"] * 3),
+        ((2, 3, None), "lo", ["GetManagedObjects"] * 4),
         ((2, 0, 0), "lo", ["GetManagedObjects"] * 4 + ["link"]),
         ((0, 0), "no-such-netdev", ["GetManagedObjects"] * 3),
     ],
