@@ -15,21 +15,28 @@ from typing import List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.converge import CONCERN
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import NOTES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.tests.network_manager.machine import NICS, Machine
 
 RAIL0 = {"name": "rdma-rail0", "mac": NICS["rail0"], "addresses": ["10.20.0.1/24"]}
 VLAN, ADDRESS = "rail0.100", "10.40.0.1/24"
+LIBRARY = "ansible_collections.zerocopy.rdma.plugins.module_utils._prepare"
+# What a run notes of a VLAN, in the machine's own ledger.
+NOTE = f"""
+import sys
+sys.path.insert(0, "/srv/collections")
+from {LIBRARY}.ledger.ledger import Ledger
+from {LIBRARY}.links.converge import CONCERN
+from {LIBRARY}.links.state import NOTES
+from {LIBRARY}.node.files import Files
+ledger = Ledger(Files("/"), CONCERN, NOTES)
+ledger.notes["ports"]["{VLAN}"] = dict(mac=None, addresses=["{ADDRESS}"], rules=[])
+ledger.save()
+"""
 
 
 def outlive(machine: Machine) -> None:
     """The link of a run had a VLAN, and NetworkManager was killed; on the same port, somebody has another netdev."""
-    ledger = Ledger(Files(str(machine.files)), CONCERN, NOTES)
-    ledger.notes["ports"][VLAN] = {"mac": None, "addresses": [ADDRESS], "rules": []}
-    ledger.save()
+    machine.run(f"PYTHONPYCACHEPREFIX=/srv/pycache python3 -c '{NOTE}'")
     machine.stop_manager(signal.SIGKILL)
     for name, address in ((VLAN, ADDRESS), ("tenant", "198.51.100.7/24")):
         machine.run(f"ip link add {name} link rail0 type macvlan && ip link set {name} up")
