@@ -173,12 +173,18 @@ def test_a_node_chooses_nothing_that_is_removed(nodes: Nodes, cluster_set: Clust
         "left-3": {"capacity": {HOSTDEV: "2"}, "allocatable": {HOSTDEV: "0"}},
     }
 
-    def patch(name: str) -> Tuple[str, ...]:
-        return ("patch", "node", name, "--subresource=status", "--type=merge", "--patch-file=/dev/stdin")
+    def written(name: str) -> Tuple[Tuple[str, ...], Object]:
+        """As a kubelet does it, which may not read the status alone first."""
+        item = json.loads(nodes.kubectl("get", "node", name, "-o", "json"))
+        for part, resources in status[name].items():
+            item["status"].setdefault(part, {}).update(resources)
+        return ("replace", f"--raw=/api/v1/nodes/{name}/status", "-f", "-"), item
 
     for name, account in accounts_of.items():
-        account(*patch(name), stdin={"status": status[name]})
-    refused = accounts_of["left-1"].refused(*patch("left-2"), stdin={"status": status["left-3"]})
+        arguments, item = written(name)
+        account(*arguments, stdin=item)
+    arguments, item = written("left-2")
+    refused = accounts_of["left-1"].refused(*arguments, stdin=item)
     assert 'node "left-1" is not allowed to modify node "left-2"' in refused
     before = nodes.status()
 

@@ -181,7 +181,7 @@ NEAREST = {NICS: "nearest"}
 SECRET = "0,hunter2"
 # By the name of a pod: its annotations, NVIDIA_VISIBLE_DEVICES, and why its container does not start.
 TENANTS: Dict[str, Tuple[Dict[str, str], str, str]] = {
-    "manages": ({DEVICES: "- path: /dev/infiniband/umad2"}, "", "/dev/infiniband/umad2 can manage the fabric"),
+    "manages": ({DEVICES: "- path: /dev/infiniband/umad3"}, "", "/dev/infiniband/umad3 can manage the fabric"),
     "excluded": ({NICS: "mlx5_2"}, "", "mlx5_2: not on this node, or excluded from workloads"),
     "excluded-device": ({DEVICES: "- path: /dev/infiniband/uverbs2"}, "", "uverbs2: not on this node, or excluded"),
     "elsewhere": ({DEVICES: "- path: /dev/mem"}, "", ""),
