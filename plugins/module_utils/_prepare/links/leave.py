@@ -226,5 +226,8 @@ def build(
         ours = {uuid for uuid in gone.values() if uuid} | {profile.uuid for profile in kept}
         used = {name for name in plan.left if not _give_back(plan, node, name, snapshot.devices.get(name), ours)}
         uuids = {keyfile.uuid_in(text) for path, text in owned.items() if path not in paths}
-        used |= _strays(plan, node, made, snapshot, ours, {uuid for uuid in uuids if uuid} - ours)
+        theirs = _strays(plan, node, made, snapshot, ours, {uuid for uuid in uuids if uuid} - ours)
+        # Said once, and forgotten.
+        plan.left += sorted(theirs)
+        used |= theirs
     plan.rules = _rules(node, kept, used)

@@ -308,6 +308,7 @@ def test_a_vlan_that_somebody_else_uses_stays_and_is_named(
         on_port(tree, above, VLAN)
     found = plan(node(tree, snapshot, there={VLAN: {"addresses": addresses}}))
     assert (found.strays, [change for change in found.changes if change.kind == "netdev"]) == ([], [])
+    assert found.left == [VLAN]
     assert found.warnings == [f"{VLAN} was made for a link that is gone, and stays: {why}"]
 
 
