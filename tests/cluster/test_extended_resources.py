@@ -167,10 +167,10 @@ def test_a_node_chooses_nothing_that_is_removed(nodes: Nodes, cluster_set: Clust
     accounts_of = {name: accounts.node(cluster_set, name) for name in NODES}
     many = {f"rdma/hca-{number}": "1" for number in range(4000)}
     status = {
-        "left-1": {"capacity": {**many, HOSTDEV: "2", "example.org/gpu": "8"}, "allocatable": {HOSTDEV: "0"}},
+        "left-1": {"capacity": {**many, HOSTDEV: "0", "example.org/gpu": "8"}, "allocatable": {HOSTDEV: "0"}},
         # As if something offered them there.
         "left-2": {"capacity": {**many, HOSTDEV: "2"}, "allocatable": {**many, HOSTDEV: "2"}},
-        "left-3": {"capacity": {HOSTDEV: "2"}, "allocatable": {HOSTDEV: "0"}},
+        "left-3": {"capacity": {HOSTDEV: "0"}, "allocatable": {HOSTDEV: "0"}},
     }
 
     def written(name: str) -> Tuple[Tuple[str, ...], Object]:
