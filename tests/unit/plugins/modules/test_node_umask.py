@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import os
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_modes_are_the_same_under_every_umask(run_part: Run) -> None:
             assert os.umask(0o022) == mask
             found[mask] = _modes(root)
             originals = [name for name in _secrets(root) if "/originals/" in name]
-            assert (len(originals), as_nobody(lambda at=root: _secrets(at))) == (1, [])
+            assert (len(originals), as_nobody(functools.partial(_secrets, root))) == (1, [])
     assert found[0o000] == found[0o022] == found[0o077]
     ledgers = [mode for name, mode in found[0o022].items() if name.endswith("/ledger.json")]
     assert {mode & 0o777 for mode in ledgers} == {0o600}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
@@ -150,7 +151,7 @@ def test_a_netdev_of_ours_is_removed_where_networkmanager_leaves_it(
     """``lo`` is a netdev that is there wherever this runs; the tool that removes it is played."""
     monkeypatch.setattr(live, "_PAUSE", 0)
     clock = iter(range(1000))
-    monkeypatch.setattr(live.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
     answers = [without_loopback(text).replace('"lo"', f'"{name}"') for text in with_device(*states)]
     script = Script({"GetManagedObjects": answers, "link": [""]})
     live.remove_netdev(script, bus.NetworkManager(script), name)
@@ -160,7 +161,7 @@ def test_a_netdev_of_ours_is_removed_where_networkmanager_leaves_it(
 def test_a_netdev_that_stays_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "_PAUSE", 0)
     clock = iter(range(1000))
-    monkeypatch.setattr(live.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
     up, idle = (without_loopback(text) for text in with_device(2, 0))
     script = Script({"GetManagedObjects": [up], "link": [""]})
     with pytest.raises(HostError, match="NetworkManager does not take lo down"):
