@@ -283,7 +283,7 @@ def _request(params: Dict[str, Any]) -> FilesRequest:
         for option in _TABLES:
             wrong = [name for name, value in ask[option].items() if text(value) != str(value)]
             if wrong:
-                raise OptionError(f"requests: {option} of {ask['name']} must be texts, and {wrong[0]} is none")
+                raise OptionError(f"requests: {option} of {ask['name']} must be strings, but {wrong[0]} is not")
     requests = [NamedRequest(**ask) for ask in params["requests"]]
     choices = {name: _chosen(name, choice) for name, choice in params["choices"].items()}
     wish = RewriteOptions(requests, choices, Names(params["resources"], params["gpu_resources"]), params["namespace"])

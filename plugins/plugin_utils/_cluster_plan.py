@@ -228,8 +228,8 @@ def _other_fleet(fleet: Fleet, others: Sequence[Mapping[str, str]]) -> List[str]
         return []
     hosts = str(fleet.context.get("rdma_hosts") or "all")
     names = ", ".join(f"{each['namespace']}/{each['name']}" for each in found)
-    right = "run with that value, or run teardown with it first"
-    text = f"but the cluster has sets of objects of another value ({names}): a cluster has one rdma_hosts; {right}"
+    right = "a cluster has one value: run with that one, or run teardown with it first"
+    text = f"but the cluster has sets of objects from runs with another value ({names}): {right}"
     return [f"rdma_hosts is {shown(hosts)}, {text}"]
 
 

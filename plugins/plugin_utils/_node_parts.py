@@ -71,7 +71,7 @@ class NodeParts(_node.NodeAction):
         wrong = answers.fault_of_comparison(answer)
         # Nothing of the answer is kept: hosts are compared with each other by it.
         return (
-            {"failed": True, "msg": visible(f"The comparison of this node cannot be used: {wrong}")}
+            {"failed": True, "msg": visible(f"The result of comparing this node with its plan cannot be used: {wrong}")}
             if wrong
             else answer
         )

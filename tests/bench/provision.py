@@ -4,11 +4,11 @@
 """What a provision costs in which nothing changes: the working tree against a commit, in turns, in one run.
 
 The fleets are the nine nodes of the demo, and copies of four of them (``--nodes``), each with the tree's own inventory.
-Their nodes exist as objects of a real API server, their trees on this machine. Before anything is timed, each tree
-provisions until it changes nothing. In that run API requests are counted, and the processes of modules by the Python
-that starts them: on the controller, and on nodes, where they read facts. CPU is that of ansible-playbook and of all
-that it starts, on nodes as well; not that of the API server. With ``--claims``, so many pods of the group h100 use
-claims.
+Their nodes exist as objects of a real API server, one for each tree because their objects differ; what is on the nodes
+is on this machine. Before anything is timed, each tree provisions until it changes nothing. In that run API requests
+are counted, and the processes of modules by the Python that starts them: on the controller, and on nodes, where they
+read facts. CPU is that of ansible-playbook and of all that it starts, on nodes as well; not that of the API server.
+With ``--claims``, so many pods of the group h100 use claims.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,43 +81,34 @@ def copies(count: int) -> Fleet:
 
 
 class Bench:
-    """Both trees with one fleet and one API server."""
+    """One tree with one fleet and an API server of its own."""
 
-    def __init__(self, plane: lifecycle.ControlPlane, trees: Mapping[str, Tree], fleet: Fleet, scratch: Path) -> None:
-        self._plane, self._trees, self._fleet, self._scratch = plane, trees, fleet, scratch
+    def __init__(self, plane: lifecycle.ControlPlane, tree: Tree, fleet: Fleet, scratch: Path) -> None:
+        self._plane, self._tree, self._fleet, self._scratch = plane, tree, fleet, scratch
         self._log = scratch / "processes"
         hosts = {host: kind for group in fleet.values() for host, kind in group.items()}
         self._kubectl("create", "-f", "-", stdin=_listed([GPU_CLASS, *map(node, hosts)]))
         self._nodes(hosts)
-        self._inventories = {name: self._inventory(name, tree) for name, tree in trees.items()}
+        self._sources = self._inventory()
 
     def provision(self) -> None:
-        """Make the objects, by the first tree."""
-        self._play(next(iter(self._trees)))
+        """Make the objects."""
+        self._play()
 
-    def settle(self) -> dict[str, Figures]:
-        """Requests and processes of a run of each tree that changes nothing; one run may change something before."""
-        found = {}
-        for name in self._trees:
-            counted = self._count(name) or self._count(name)
-            if counted is None:
-                raise TreeError(f"{name}: the second run changed something")
-            found[name] = counted
+    def settle(self) -> Figures:
+        """Requests and processes of a run that changes nothing; one run may change something before."""
+        found = self._count() or self._count()
+        if found is None:
+            raise TreeError("the third run changed something")
         return found
 
-    def _count(self, name: str) -> Figures | None:
+    def _count(self) -> Figures | None:
         """Figures of a run, None where it changes something."""
         self._log.write_text("")
         with self._requests() as asked:
-            said = self._play(name, counted=True)
+            said = self._play(counted=True)
         started = self._log.read_text().split()
         return None if _changed(said) else Figures([], len(asked), Counter(started))
-
-    def rounds(self, number: int, figures: Mapping[str, Figures]) -> None:
-        """Time so many runs of each tree, in turns."""
-        for _round in range(number):
-            for name in self._trees:
-                figures[name].cpu.append(self._unchanged(name))
 
     def use(self, count: int) -> None:
         """Pods of the group h100, so many, whose claims are allocated and reserved for them."""
@@ -153,18 +144,18 @@ class Bench:
         where = ("resourceclaim", claim["metadata"]["name"], "-n", "default", "--subresource=status", "--type=merge")
         self._kubectl("patch", *where, "-p", json.dumps({"status": status}))
 
-    def _unchanged(self, name: str) -> float:
+    def unchanged(self) -> float:
         """CPU seconds of a run; :class:`TreeError` where it changes something."""
         used = _cpu()
-        changed = _changed(self._play(name))
+        changed = _changed(self._play())
         if changed:
-            raise TreeError(f"{name}: a run changed {changed} things when nothing was left to change")
+            raise TreeError(f"a run changed {changed} things when nothing was left to change")
         return _cpu() - used
 
-    def _play(self, name: str, counted: bool = False) -> str:
+    def _play(self, counted: bool = False) -> str:
         layer = ["counted/hosts.yml"] if counted else []
-        sources = [self._inventories[name] / source for source in ("inventory", "layer/hosts.yml", *layer)]
-        return self._trees[name].play("provision", sources, {"K8S_AUTH_KUBECONFIG": str(self._plane.kubeconfig)})
+        sources = [self._sources / source for source in ("inventory", "layer/hosts.yml", *layer)]
+        return self._tree.play("provision", sources, {"K8S_AUTH_KUBECONFIG": str(self._plane.kubeconfig)})
 
     def _nodes(self, hosts: Mapping[str, str]) -> None:
         first = self._scratch / "first"
@@ -176,9 +167,9 @@ class Bench:
             (self._scratch / "nodes").mkdir(exist_ok=True)
             (self._scratch / "nodes" / host).symlink_to(first / kind)
 
-    def _inventory(self, name: str, tree: Tree) -> Path:
+    def _inventory(self) -> Path:
         """The tree's example inventory with these hosts."""
-        directory = self._scratch / name
+        tree, directory = self._tree, self._scratch / "sources"
         shutil.copytree(tree.path / "inventory", directory / "inventory")
         example = yaml.safe_load((directory / "inventory/hosts.yml").read_text())["all"]["children"]
         lab = yaml.safe_load((tree.path / "tests/fleet/inventory.yml").read_text())["all"]["children"]["lab"]["vars"]
@@ -270,20 +261,33 @@ def _pod(number: int, node: str, template: str) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
+@contextmanager
+def _bench(name: str, tree: Tree, fleet: Fleet) -> Iterator[Bench]:
+    scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=CHECKOUT / "build"))
+    try:
+        with lifecycle.running(f"bench-{name}-{os.getpid()}", audit=True) as plane:
+            yield Bench(plane, tree, fleet, scratch)
+    finally:
+        shutil.rmtree(scratch)
+
+
 def compare(trees: Mapping[str, Tree], fleet: Fleet, claims: int, rounds: int) -> Object:
     """Figures of both trees with one fleet, printed as well."""
     hosts = sum(len(group) for group in fleet.values())
     what = f"{hosts} nodes, {claims} claims in use"
-    scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=CHECKOUT / "build"))
-    try:
-        with lifecycle.running(f"bench-{os.getpid()}", audit=True) as plane:
-            bench = Bench(plane, trees, fleet, scratch)
-            bench.provision()
-            bench.use(claims)
-            figures = bench.settle()
-            bench.rounds(rounds, figures)
-    finally:
-        shutil.rmtree(scratch)
+    with ExitStack() as stack:
+        benches = {name: stack.enter_context(_bench(name, tree, fleet)) for name, tree in trees.items()}
+        figures = {}
+        for name, bench in benches.items():
+            try:
+                bench.provision()
+                bench.use(claims)
+                figures[name] = bench.settle()
+            except TreeError as error:
+                raise TreeError(f"{name}: {error}") from None
+        for _round in range(rounds):
+            for name, bench in benches.items():
+                figures[name].cpu.append(bench.unchanged())
     found: Object = {}
     for name, one in figures.items():
         spent = statistics.median(one.cpu)

@@ -175,7 +175,7 @@ def test_who_may_not_look_does_not_delete(cluster_set: ClusterSet) -> None:
     assert reason.startswith("may be in use: this user has no right to list ")
     assert " deployments.apps, " in reason
     assert reason.endswith(f", statefulsets.apps in namespace {cluster_set.namespace}")
-    assert f"ResourceClaimTemplate {cluster_set.namespace}/{name} is kept, it {reason}" in str(kept["warnings"])
+    assert f"ResourceClaimTemplate {cluster_set.namespace}/{name} is kept: it {reason}" in str(kept["warnings"])
     assert reasons(cluster_set(objects=[])) == {}
 
 

@@ -90,7 +90,7 @@ def test_nodes_of_a_group_that_differ(fleet: Fleet, facts_of: Facts) -> None:
     """Pods get the nodes on which the plan says that a template fits; one too many has to wait."""
     facts = {name: facts_of(name) for name in ("h100-01", "h100-02", "h100-03")}
     found = plan(facts, template(gpus=8, nics=8), rdma_claims_namespaces=[fleet.namespace])
-    assert found.warnings == ["one does not fit everywhere. h100-03: 4 NICs of this kind, 8 requested"]
+    assert found.warnings == ["one does not fit everywhere. h100-03: 4 matching NICs, 8 requested"]
     applied(fleet, found)
     fleet.nodes([device for name, one in facts.items() for device in placed_on(published(one), name)])
     placed = fleet.pods([from_template(f"p{number}", "one") for number in range(3)], waits=1)

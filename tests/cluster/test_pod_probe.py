@@ -196,7 +196,7 @@ def test_pods_of_others_stop_nobody_and_stay(
     assert found["pods"][0]["allocation"]
     (said,) = map(str, found["warnings"])
     assert "/b, " in said
-    assert "/busy. If they are of another run" in said
+    assert "/busy. If they belong to another run" in said
     assert uids(cluster, fleet.namespace) == theirs
 
 

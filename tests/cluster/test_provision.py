@@ -216,7 +216,7 @@ def test_a_second_value_of_rdma_hosts_is_refused_by_name(cluster_set: ClusterSet
     playbook(**own)
     before = versions(cluster_set)
     said = playbook.refused(**own, rdma_hosts="v100")
-    assert "rdma_hosts is 'v100', but the cluster has sets of objects of another value" in said
+    assert "rdma_hosts is 'v100', but the cluster has sets of objects from runs with another value" in said
     assert "kube-system/zerocopy-rdma-driver" in said
     assert versions(cluster_set) == before
 

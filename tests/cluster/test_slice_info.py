@@ -276,7 +276,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
     # On one of them it does.
     publish([*gpus["v100-01"], *nics["v100-01"], *gpus["v100-02"], other["v100-02"]])
     shown = playbook(**own)["Show what pods can claim"]["msg"]
-    assert "v100-1nic does not fit everywhere. v100-02: 0 NICs of this kind, 1 requested" in shown
+    assert "v100-1nic does not fit everywhere. v100-02: 0 matching NICs, 1 requested" in shown
     assert any(
         line.startswith("v100-02: 2 NICs are missing: DRANET runs there, but does not publish it") for line in shown
     )

@@ -39,8 +39,8 @@ def test_a_port_that_was_in_a_pod_during_teardown_gets_all_back(machine: Machine
     machine.links(RAIL0)
     to_pod(machine)
     said = [
-        f"rail0 ({NICS['rail0']}) is not on the host now, and had connection 'before', MTU {mtu}, its sysctls before: "
-        "a run after it has come back gives this back"
+        f"rail0 ({NICS['rail0']}) is not on the host now, so what it had before it became a link (connection 'before', "
+        f"MTU {mtu}, its sysctls) cannot be restored: repeat the run when it is back"
     ]
     gone = machine.absent()
     assert gone["warnings"] == said, gone

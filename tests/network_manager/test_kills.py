@@ -117,7 +117,7 @@ def test_what_somebody_configured_by_hand_is_not_taken(machine: Machine):
     assert "was configured by hand or by another tool" in machine.links(OTHER)["msg"]
     gone = machine.absent()
     assert gone["warnings"] == [
-        "rail0 had MTU 1500 before, which does not come back: somebody has given it 198.51.100.7/24"
+        "rail0 had MTU 1500 before it became a link; this is not restored: somebody has given it 198.51.100.7/24"
     ]
     assert "198.51.100.7/24" in machine.run("ip addr show rail0")
     assert "31000:" in machine.run("ip rule")

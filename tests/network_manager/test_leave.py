@@ -30,7 +30,7 @@ def test_what_an_admin_uses_now_stays(machine: Machine):
     address = machine.addresses("rail0")
     dropped = machine.links(RAIL1)
     assert dropped["warnings"] == [
-        "rail0 had connection 'before' and MTU 1500 before, which does not come back: "
+        "rail0 had connection 'before' and MTU 1500 before it became a link; this is not restored: "
         "connection 'since' is active on it now"
     ]
     assert machine.active("rail0") == "since"

@@ -29,7 +29,7 @@ def test_profiles_elsewhere(machine: Machine, is_first: bool):
     meanwhile = machine.state()
     refused = machine.links({**RAIL0, "addresses": ["10.20.0.9/24"]})
     assert refused["msg"] == (
-        "NetworkManager has its connections in /etc/profiles ([keyfile] path= in its configuration), but links are "
+        "NetworkManager reads its profiles from /etc/profiles ([keyfile] path= in its configuration), but links are "
         "written to /etc/NetworkManager/system-connections, so nothing was changed: remove path= and restart "
         "NetworkManager"
     )

@@ -77,7 +77,7 @@ def of(seen: WorkloadObject) -> Optional[Component]:
         if found:
             return found
     if seen.ref.kind.kind in _BY_NAME and _HEALTH_NAME.fullmatch(seen.ref.name.lower()):
-        return Component(HEALTH, "by its name a health check", "")
+        return Component(HEALTH, "probably a health check", "")
     return None
 
 

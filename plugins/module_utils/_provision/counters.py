@@ -173,7 +173,7 @@ def _write(client: Client, name: str, wanted: Mapping[str, Optional[int]]) -> No
             return
         given = {resource: number for resource, number in wanted.items() if number is not None}
         if foreign(node, given):
-            raise ClusterError(f"{', '.join(foreign(node, given))} of {name} is offered by somebody else by now")
+            raise ClusterError(f"{', '.join(foreign(node, given))} of {name} is now offered by somebody else")
         before = recorded(node)
         ours = {**{resource: number for resource, number in before.items() if resource not in wanted}, **given}
         # What somebody else has written there in place of ours stays.

@@ -68,7 +68,7 @@ def test_beside_a_nic_that_is_down_they_are_named(tmp_path: Path, fleet: PluginF
     described["roots"].append({"root": "0000:e0", "numa": 0, "below": [nic]})
     facts = gather.gather(str(topology_tree.TopologyTree(tmp_path, described).root))
     (line,) = fleet.plan(fleet.hosts_of({"n1": facts}, "b300"))["problems"]
-    assert "mlx5_bond_7 (RoCE LAG over bonds) are not used beside other NICs" in line
+    assert "mlx5_bond_7 (RoCE LAG over bonds) would be used only if all other NICs" in line
     assert "InfiniBand" not in line
 
 

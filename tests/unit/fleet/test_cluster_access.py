@@ -93,15 +93,15 @@ def test_kubectl_s_order(tmp_path: Path, environ: Dict[str, str]) -> None:
         ({"KUBECONFIG": "{}/empty"}, "{}/empty: No configuration found"),
         ({"K8S_AUTH_CONTEXT": "lab"}, "/.kube/config: No configuration found"),
         ({"KUBECONFIG": "{}/a", "K8S_AUTH_CONTEXT": "prod"}, "there is no context prod: there are lab"),
-        ({"KUBECONFIG": "{}/list"}, "{}/list is no kubeconfig"),
+        ({"KUBECONFIG": "{}/list"}, "{}/list is not a kubeconfig"),
         ({"KUBECONFIG": "{}/bare"}, "no context is current, and none is chosen: there are lab"),
         ({"KUBECONFIG": ":"}, "kubeconfig ':': No configuration found"),
         ({"K8S_AUTH_KUBECONFIG": "::"}, "kubeconfig '::': No configuration found"),
         ({"KUBECONFIG": "{}/bytes"}, "{}/bytes has values that JSON has no form for"),
         ({"KUBECONFIG": "{}/aliases"}, "{}/aliases has aliases that stand for more than 10000 values"),
-        ({"KUBECONFIG": "{}/two"}, "{}/two is no kubeconfig"),
+        ({"KUBECONFIG": "{}/two"}, "{}/two is not a kubeconfig"),
         ({"KUBECONFIG": "{}/deep"}, "{}/deep has values that are nested more than 100 levels deep (line 1)"),
-        ({"KUBECONFIG": "{}/odd"}, "contexts is no list of maps with a name and a context"),
+        ({"KUBECONFIG": "{}/odd"}, "contexts is not a list of maps with a name and a context"),
     ],
 )
 def test_what_is_named_and_not_there_is_no_other_cluster(

@@ -376,10 +376,10 @@ def test_a_cluster_has_one_value_of_rdma_hosts(facts_of: Facts) -> None:
         return [str(problem) for problem in plan["problems"]]
 
     (said,) = problems(["zerocopy-rdma-driver"], rdma_hosts="v100", rdma_set="zerocopy-rdma-v100")
-    assert said.startswith("rdma_hosts is 'v100', but the cluster has sets of objects of another value")
+    assert said.startswith("rdma_hosts is 'v100', but the cluster has sets of objects from runs with another value")
     assert "(kube-system/zerocopy-rdma-driver)" in said
     (said,) = problems(["zerocopy-rdma-h100-claims", "zerocopy-rdma-h100-driver"])
-    assert said.startswith("rdma_hosts is 'all', but the cluster has sets of objects of another value")
+    assert said.startswith("rdma_hosts is 'all', but the cluster has sets of objects from runs with another value")
     assert "(kube-system/zerocopy-rdma-h100-claims, kube-system/zerocopy-rdma-h100-driver)" in said
     # Sets that users make with the module, or under a prefix of their own.
     assert problems(["settings", "zerocopy-rdma-notes", "mine-driver"]) == []

@@ -121,7 +121,7 @@ def needed(pod: PodShape, site: Names, claims: Mapping[str, Optional[int]] = _NO
     mine = sorted({name for container in using for name in container.resources})
     found = [(name, gpu(name, site)) for name in mine]
     unclear = [
-        f"{name}: {value} is no number of devices"
+        f"{name}: {value} is not a number of devices"
         for container in using
         for name, value in container.resources.items()
         if (is_rdma(name, site) or is_gpu(name, site)) and _number(value) is None

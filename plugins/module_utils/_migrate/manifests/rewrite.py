@@ -79,7 +79,7 @@ def reverted(documents: Sequence[Any], fixed: Collection[int] = ()) -> RewriteRe
     for slot in slots(result.documents):
         if slot.document in fixed:
             continue
-        slot.holder[slot.place], why = _before(slot, "cannot go back, because it was changed since")
+        slot.holder[slot.place], why = _before(slot, "cannot be reverted, because it was changed after the rewrite")
         if why:
             result.notes.append(Note(slot.document, slot.ref(""), CANNOT, why))
     return result
@@ -247,15 +247,15 @@ class _Rewriter:
         known = {id(part) for place in places for part in (place.metadata, place.spec)}
         found = unread.signs(unit.item, self.options.site, known)
         if found:
-            self.note(unit, LEFT, f"has {unread.told(found)} beside its pods, which stays")
+            self.note(unit, LEFT, f"has {unread.told(found)} outside its pods: left as it is")
 
 
 def _why_unread(ref: ObjectRef) -> str:
     if ref == _NOTHING:
-        return "but is no Kubernetes object: change it by hand, or render what is made of it"
+        return "but is not a Kubernetes object: change it by hand, or render the manifests that are made from it"
     if ref.kind in workloads.KINDS:
-        return "but not where a pod of it requests RDMA: change it by hand if it is a request"
-    return f"but objects of the kind {ref.kind.kind} are not rewritten: change it by hand, or what is made of it"
+        return "but not where its pods request RDMA: change it by hand if it is a request"
+    return f"but objects of kind {ref.kind.kind} are not rewritten: change it, or what is made from it, by hand"
 
 
 def dict_of(value: Any) -> Dict[str, Any]:

@@ -155,8 +155,8 @@ def _against(host: InventoryHost, node: NodeUse, away: str, options: MoveOptions
         yield f"{host.name}: {what} {verb} first, or {right}"
     elif node.offered and not away and not options.off:
         # What offers them would still be there after the pods have been evicted.
-        right = "remove what offers it, or set rdma_migrate_old_labels to the node labels that keep it away"
-        yield f"{host.name}: {', '.join(node.offered)} is offered here, but by no known device plugin: {right}"
+        right = "remove whatever advertises it, or set rdma_migrate_old_labels to the node labels that keep it away"
+        yield f"{host.name}: the node advertises {', '.join(node.offered)}, but runs no known device plugin: {right}"
 
 
 def plan(

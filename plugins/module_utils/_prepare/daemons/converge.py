@@ -71,7 +71,7 @@ class _DaemonRun:
         if not check:
             self._act(action)
         if self.wanted and self.files.live and not unix_socket.listening(self.files, self.wanted.socket):
-            text = f"nobody listens at {self.wanted.socket}: until NRI is enabled, no container gets devices"
+            text = f"nothing listens on {self.wanted.socket}: until NRI is enabled, no container gets devices"
             warnings.append(text)
         facts = {"unit": self.daemon.unit, **self.state.facts(self.daemon.reported)}
         live = self.wanted and self.files.live

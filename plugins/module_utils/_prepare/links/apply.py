@@ -83,7 +83,7 @@ class LinkTransaction:
             problems = self._undo(opened, before, known)
             if problems:
                 left = "; ".join(dict.fromkeys(problems))
-                way = "Fix this, and run the same again, or zerocopy.rdma.teardown"
+                way = "Fix this, then repeat the run or run zerocopy.rdma.teardown"
                 raise HostError(f"{error}; not everything could be rolled back: {left}. {way}") from error
             raise HostError(f"{error}; everything was rolled back") from error
         return opened
@@ -95,7 +95,7 @@ class LinkTransaction:
         written = [entry for entry in self._plan.files if entry.after and entry.path.startswith(keyfile.DIRECTORY)]
         if self._is_elsewhere and (written or self._plan.up):
             raise HostError(
-                f"NetworkManager has its connections in {found} ([keyfile] path= in its configuration), but links are "
+                f"NetworkManager reads its profiles from {found} ([keyfile] path= in its configuration), but links are "
                 f"written to {keyfile.DIRECTORY}, so nothing was changed: remove path= and restart NetworkManager"
             )
 

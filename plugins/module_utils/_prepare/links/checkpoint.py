@@ -113,5 +113,5 @@ def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
     if not kept and down:
         raise HostError(
             f"confirm: {checkpoint} is gone, and not all links are up: NetworkManager was restarted, or somebody has "
-            "closed or rolled back the checkpoint; run the same again"
+            "closed or rolled back the checkpoint; repeat the run"
         )

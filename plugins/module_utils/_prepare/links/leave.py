@@ -110,7 +110,8 @@ def _give_back(plan: LinkChanges, node: LinkState, name: str, device: Optional[N
         parts = [f"connection {former['id']!r}"] if former else []
         parts += [f"MTU {before}" for own, _now, before in mtus if own == name]
         if parts:
-            plan.warnings.append(f"{name} had {' and '.join(parts)} before, which does not come back: {user}")
+            former_state = f"{name} had {' and '.join(parts)} before it became a link"
+            plan.warnings.append(f"{former_state}; this is not restored: {user}")
         return False
     plan.mtus += mtus
     if active and active.external:
@@ -130,8 +131,8 @@ def _keep(plan: LinkChanges, node: LinkState, name: str) -> None:
     if parts:
         plan.kept.append(name)
         plan.warnings.append(
-            f"{name} ({ports.mac_of(node, name)}) is not on the host now, and had {', '.join(parts)} before: a run "
-            "after it has come back gives this back"
+            f"{name} ({ports.mac_of(node, name)}) is not on the host now, so what it had before it became a link "
+            f"({', '.join(parts)}) cannot be restored: repeat the run when it is back"
         )
 
 

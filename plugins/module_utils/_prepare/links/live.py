@@ -202,7 +202,7 @@ def free(manager: NetworkManager, netdev: str, active: ActiveConnection) -> None
         return device is None or device.active is None or not device.active.external
 
     if not await_state(manager, is_free, ACTIVATION_SECONDS):
-        raise HostError(f"links: NetworkManager does not take the addresses of {netdev} away")
+        raise HostError(f"links: NetworkManager does not remove the addresses of {netdev}")
 
 
 def remove_netdev(run: Runner, manager: NetworkManager, name: str) -> None:
@@ -295,7 +295,7 @@ def hand(run: Runner, manager: NetworkManager, handed: Sequence[Tuple[str, bool]
 
     if not await_state(manager, noticed, ACTIVATION_SECONDS):
         names = ", ".join(name for name, _managed in handed)
-        raise HostError(f"unmanaged: NetworkManager does not follow {UDEV_PATH} for {names}")
+        raise HostError(f"unmanaged: NetworkManager does not apply {UDEV_PATH} to {names}")
 
 
 _NETDEVS_SECONDS = 20

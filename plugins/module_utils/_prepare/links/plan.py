@@ -284,7 +284,7 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
             if name in taken:
                 problem = f"{name} is one of the links"
             if problem:
-                raise HostError(f"unmanaged: {selector} cannot be taken from NetworkManager: {problem}")
+                raise HostError(f"unmanaged: {selector} cannot be made unmanaged: {problem}")
             wanted[name] = False
             if selector.value not in node.ledger.notes.get("unmanaged", {}) and node.snapshot:
                 device = node.snapshot().devices.get(name)
@@ -298,7 +298,7 @@ def _hand(plan: LinkChanges, node: LinkState, unmanaged: Sequence[Selector], tar
         if ("E:NM_UNMANAGED=1" in record.splitlines()) == managed:
             problem = None if managed else vfs.configured(node, name) or leave.lost(node, name)
             if problem:
-                raise HostError(f"unmanaged: {name} cannot be taken from NetworkManager: {problem}")
+                raise HostError(f"unmanaged: {name} cannot be made unmanaged: {problem}")
             plan.handed.append((name, managed))
     return [name for name, managed in wanted.items() if not managed]
 

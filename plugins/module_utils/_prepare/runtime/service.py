@@ -103,7 +103,7 @@ class Service:
             except HostError as error:
                 reason = str(error)
             if not reason and effective.nri_enabled and not unix_socket.accepts(effective.nri_socket):
-                reason = f"nobody accepts connections at {effective.nri_socket}"
+                reason = f"nothing accepts connections on {effective.nri_socket}"
             if not reason:
                 return version
             if time.monotonic() > end:

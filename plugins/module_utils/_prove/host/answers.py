@@ -132,6 +132,6 @@ def fault(kind: Type[Any], value: Any) -> str:
 def fault_of_comparison(result: Any) -> str:
     """The same of the comparison of the module ``node``, which may have failed."""
     if not isinstance(result, Mapping) or not isinstance(result.get("concerns", {}), Mapping):
-        return "concerns is no map"
+        return "concerns is not a map"
     every = ((name, fault(_Concern, concern)) for name, concern in result.get("concerns", {}).items())
     return next((f"concerns.{name}.{wrong}" for name, wrong in every if wrong), "")

@@ -83,14 +83,14 @@ _WARNINGS = {
     "hca_unhealthy": (
         "kernel_log",
         "fail",
-        "Switch the node off and on; if it happens again, update the card's firmware or replace the card.",
+        "Power-cycle the node; if it happens again, update the card's firmware or replace the card.",
     ),
-    "command_timeout": ("kernel_log", "fail", "Update the card's firmware, and switch the node off and on."),
+    "command_timeout": ("kernel_log", "fail", "Update the card's firmware, and power-cycle the node."),
     "firmware_reset": ("kernel_log", "warn", "Update the card's firmware if it happens again."),
     "register_access": (
         "kernel_log",
         "warn",
-        "Update the card's firmware: driver or tools ask it for a register that it does not give.",
+        "Update the card's firmware: the driver or a tool asks for a register that it does not provide.",
     ),
     "peermem_error": (
         "kernel_log",
@@ -100,7 +100,7 @@ _WARNINGS = {
     "slot_power": (
         "kernel_log",
         "warn",
-        "Put the card into a slot with enough power, unless bandwidth shows that it has enough.",
+        "Put the card into a slot with enough power, unless the measured bandwidth shows that it has enough.",
     ),
     "hca_temperature": ("kernel_log", "warn", "Check the airflow to the card and its transceivers."),
     "module_error": (

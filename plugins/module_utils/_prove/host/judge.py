@@ -29,7 +29,7 @@ def _of_node(node: HostEvidence) -> List[Check]:
     found += node.guarded("its facts", lambda: facts.of_node(node))
     found += node.guarded("its comparison with the plan", lambda: drift.of_node(node) if node.facts else [])
     sent = node.sent if node.facts else None
-    return found + node.guarded("what the site's checks ask", lambda: site_checks.of_node(node, sent))
+    return found + node.guarded("the checks of rdma_verify_checks", lambda: site_checks.of_node(node, sent))
 
 
 def _counters(node: HostEvidence, now: float) -> List[Check]:

@@ -21,16 +21,16 @@ def _check(node: HostEvidence, entry: Mapping[str, Any], facts: Optional[Any]) -
     name, expression = entry["name"], entry["expression"]
     what = f"site.{name}"
     if facts is None:
-        return node.check(what, "impossible", "", f"the site's check {name} has no facts to check")
+        return node.check(what, "impossible", "", f"the check {name} of rdma_verify_checks has no facts to check")
     verdict = entry.get("verdict", "fail")
     try:
         result = queries.search(expression, facts)
     except (queries.QueryError, RefusedError) as error:
-        text = f"the site's check {name} cannot be evaluated: {error}"
+        text = f"the check {name} of rdma_verify_checks cannot be evaluated: {error}"
         return node.check(what, verdict, "", text, entry["remedy"], expression=expression)
     if queries.is_true(result):
-        return node.check(what, "pass", "", f"the site's check {name} is true", expression=expression)
-    text = f"the site's check {name} is not true: {expression} is {queries.said(result)}"
+        return node.check(what, "pass", "", f"the check {name} of rdma_verify_checks is true", expression=expression)
+    text = f"the check {name} of rdma_verify_checks is not true: {expression} is {queries.said(result)}"
     return node.check(what, verdict, "", text, entry["remedy"], expression=expression)
 
 

@@ -77,7 +77,7 @@ _LOST = "Look for faults of this HCA in verify's host ring (host.kernel_log), an
 _COMPLETION = "Read the log of the peer: its first error is the cause. Check the links and counters of both hosts."
 _NO_GPUDIRECT = (
     "Load nvidia_peermem on the node, or use a kernel and an open GPU driver with dma-buf (see gpudirect in the node's "
-    "facts): without, all data goes through host memory. A GPU without GPUDirect, as in DGX Spark, has no remedy."
+    "facts): otherwise all data goes through host memory. A GPU without GPUDirect, as in DGX Spark, has no remedy."
 )
 _REMEDIES = {
     "Driver": "Update rdma-core (libibverbs1 and ibverbs-providers) in the image: it has to fit the node's kernel.",

@@ -344,8 +344,8 @@ def clear(client: Client, probes: Sequence[PodProbe]) -> List[str]:
                 busy.append("/".join(place))
     if not busy:
         return []
-    text = f"pods with the label {LABEL} that are not of this run are there: {joined(busy)}"
-    return [f"{text}. If they are of another run, each may find NICs in use by the other"]
+    text = f"there are pods with the label {LABEL} that do not belong to this run: {joined(busy)}"
+    return [f"{text}. If they belong to another run, either run may find NICs in use by the other"]
 
 
 def run(client: Client, probes: Sequence[PodProbe], recipe: Recipe, version: str) -> List[PodProbeResult]:

@@ -24,7 +24,7 @@ DEEPEST = 100
 _AROUND = 2
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
-CUT = f"what is nested more than {DEEPEST} levels deep in it is not looked at"
+CUT = f"its values nested more than {DEEPEST} levels deep are not examined"
 
 
 class CutObject(Object):

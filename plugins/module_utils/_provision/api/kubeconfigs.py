@@ -77,7 +77,7 @@ def _read(path: str) -> Mapping[str, Any]:
         raise ValueError(f"{path} {error}") from error
     content = documents[0] if documents else None
     if len(documents) > 1 or (content is not None and not isinstance(content, dict)):
-        raise ValueError(f"{path} is no kubeconfig")
+        raise ValueError(f"{path} is not a kubeconfig")
     return content or {}
 
 
@@ -109,4 +109,4 @@ def _named(config: Mapping[str, Any], name: str) -> Dict[str, Mapping[str, Any]]
     try:
         return {str(entry["name"]): dict(entry.get(name[:-1]) or {}) for entry in entries}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{name} is no list of maps with a name and a {name[:-1]}") from error
+        raise ValueError(f"{name} is not a list of maps with a name and a {name[:-1]}") from error

@@ -54,7 +54,7 @@ def outcome(request: ApplysetRequest, plan: ApplysetPlan, done: Changes) -> Dict
             names.setdefault(key.kind, {}).setdefault(key.namespace, {})[step.wanted.alias] = key.name
     changed = any(told["action"] not in ("unchanged", "kept", REJECTED) for told in objects)
     result = {"changed": changed, "objects": objects, "names": names, "unready": done.unready}
-    unseen = [f"{key} is kept, it {reason}" for key, reason in done.kept.items() if reason.startswith(UNSEEN)]
+    unseen = [f"{key} is kept: it {reason}" for key, reason in done.kept.items() if reason.startswith(UNSEEN)]
     if unseen:
         result["warnings"] = [listed(unseen)]
     return {**result, "diff": _diff(plan, done)} if request.diff else result

@@ -202,7 +202,7 @@ class Usage:
             if forbidden:
                 return f"{UNSEEN}this user has no right to list {' and '.join(forbidden)}"
             cut = [holder for place in places for holder in self._cut[place]]
-            return f"{UNSEEN}of {cut[0]}, {CUT}" if cut else ""
+            return f"{UNSEEN}{cut[0]} may name it, but {CUT}" if cut else ""
         if key.group_kind == _DEVICE_CLASS:
             if self._classes is None:
                 self._classes = self._search_classes()

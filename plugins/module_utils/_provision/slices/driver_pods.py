@@ -56,7 +56,7 @@ def _refused(client: Client, pod: Object) -> str:
         return ""
     return (
         f"its pod is ready, but the API server refuses what it publishes, because {match[1]} of a device has more than "
-        "64 bytes: put the device into rdma_driver_exclude, or take a DRANET after 1.4.0"
+        "64 bytes: add the device to rdma_driver_exclude, or use a DRANET newer than 1.4.0"
     )
 
 

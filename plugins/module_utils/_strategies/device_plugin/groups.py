@@ -64,7 +64,7 @@ class PluginGroup:
         """What is wrong with a host some of whose devices another driver has moved into pods."""
         names = list(dict.fromkeys(devices))
         place, end = ("a pod", "that pod") if len(names) == 1 else ("pods", "those pods")
-        text = f"but another driver has moved {', '.join(names)} into {place}: end {end}, and remove that driver"
+        text = f"but another driver has moved {', '.join(names)} into {place}: delete {end}, and remove that driver"
         return Problem(STRATEGY, f"is {strategy_of(self.values)}, {text}")
 
     def all(self, problem: Problem) -> Found:
@@ -83,7 +83,7 @@ class PluginGroup:
         )
         if bonds:
             missing += (
-                f"; {', '.join(bonds)} (RoCE LAG over bonds) are not used beside other NICs, up or down, that are not"
+                f"; {', '.join(bonds)} (RoCE LAG over bonds) would be used only if all other NICs, up or down, were"
                 " known to be ports of the LAN"
             )
         return Problem(STRATEGY, f"is {strategy_of(self.values)}, but no node of the group {missing}")

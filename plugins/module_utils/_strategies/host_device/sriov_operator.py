@@ -72,9 +72,9 @@ def check(values: Mapping[str, Any], layer: str) -> None:
         )
         raise PlanError(wrong(NAMESPACES, values[NAMESPACES], right))
     if layer == INFINIBAND and values.get(VFS):
-        right = f"{but}, which would replace the GUIDs of the VFs that the links make: leave it out where something"
+        right = f"{but}, which would replace the GUIDs of the VFs that the links create: leave it out if something"
         raise PlanError(
-            wrong(VFS, values[VFS], f"{right} else makes the VFs, or set {PROVIDER} to {network_operator.PLUGIN}")
+            wrong(VFS, values[VFS], f"{right} else creates the VFs, or set {PROVIDER} to {network_operator.PLUGIN}")
         )
 
 
@@ -192,12 +192,12 @@ def pool(namespace: str, label: str, every: Sequence[HostDevices], most: str) ->
 def warnings(group: str, layer: str, most: str) -> List[str]:
     """What the operator does to nodes and VFs of a group beside what it is asked for."""
     text = f"{group}: the SR-IOV operator cordons and drains nodes of the group when its policies for them change or"
-    found = [f"{text} its daemon starts there, at most {most} at a time, although it does not make the VFs"]
+    found = [f"{text} its daemon starts there, at most {most} at a time, although it does not create the VFs"]
     if layer == INFINIBAND:
         text = (
             f"{group}: the SR-IOV operator gives the VFs GUIDs from /etc/sriov-operator/infiniband/guids of the node,"
         )
-        found.append(f"{text} or else random ones")
+        found.append(f"{text} otherwise random ones")
     return found
 
 

@@ -142,9 +142,9 @@ def _value(own: SharedDevices, host: str, labels: NodeLabels, result: SharedDevi
         return own.label_value
     value = ofed.with_driver(own.label_value)
     if value != now:
-        text = f"is true, but this node has the driver by the label {objects.LABEL}={now} and would get {value}"
-        right = "which loads the driver again: set it to false and run zerocopy.rdma.ofed first"
-        result.found.append((host, Problem(ofed.DEPLOY, f"{text}, {right}")))
+        text = f"is true, but this node has the driver through the label {objects.LABEL}={now}, and {value}"
+        right = "would load the driver again: set it to false and run zerocopy.rdma.ofed first"
+        result.found.append((host, Problem(ofed.DEPLOY, f"{text} {right}")))
     return value
 
 
@@ -158,7 +158,7 @@ def _node_policies(result: SharedDevicePlan, parts: Sequence[Tuple[SharedDevices
         value = ofed.with_driver(own.label_value)
         without = [host for host in part if own.driver and result.labels[host][objects.LABEL] != value]
         if without:
-            result.warnings.append(f"{fold(without)}: no OFED driver yet, which zerocopy.rdma.ofed brings")
+            result.warnings.append(f"{fold(without)}: no OFED driver yet: zerocopy.rdma.ofed deploys it")
         if value in values:
             name, beside = own.name + ofed.ENDING.replace(".", "-"), {ofed.COMPONENT: dict(own.driver)}
             found.append(network_operator.node_policy(objects.PLUGIN, own, name, value, beside))

@@ -115,7 +115,7 @@ def test_which_images_are_device_plugins(image: str) -> None:
         ("ghcr.io/nvidia/nvsentinel/nic-health-monitor:v1.0.0", "agent", "NVSentinel"),
         ("docker.io/leptonai/gpud:v0.5.0", "agent", "gpud"),
         ("registry.example.org/lbnl-nhc:1", "agent", "node health check"),
-        ("registry.example.org/tools:1", "rail-health-check", "by its name a health check"),
+        ("registry.example.org/tools:1", "rail-health-check", "probably a health check"),
         ("registry.example.org/tools:1", "agent", None),
         ("registry.example.org/enhancer:1", "enhancer", None),
     ],

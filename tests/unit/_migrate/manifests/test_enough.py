@@ -227,12 +227,12 @@ def test_numbers_that_are_none(number: str, written: bool) -> None:
     item = asking({"nvidia.com/gpu": number, "rdma/ib": "1"})
     (there,), notes = moved(item, options=RewriteOptions([ONE, BOARD]))
     assert ("resourceClaims" in there["spec"]) is written
-    said = f"nvidia.com/gpu: {number} is no number of devices: choose in rdma_migrate_requests"
+    said = f"nvidia.com/gpu: {number} is not a number of devices: choose in rdma_migrate_requests"
     assert [text for _name, _level, text in notes] == ([] if written else [said])
     (_there,), notes = moved(item, options=RewriteOptions([EIGHT], {"pod": ["eight"]}))
     assert (
         written
-        or notes[0][2] == f"nvidia.com/gpu: {number} is no number of devices: whether eight has enough is not known"
+        or notes[0][2] == f"nvidia.com/gpu: {number} is not a number of devices: whether eight has enough is not known"
     )
 
 

@@ -175,7 +175,9 @@ def test_what_somebody_changed_since_is_not_undone() -> None:
     found = rewrite.reverted([there])
     assert found.documents == [there]
     (note,) = found.notes
-    assert note.text == "cannot go back, because it was changed since: /spec/template/spec/resourceClaims"
+    assert note.text == (
+        "cannot be reverted, because it was changed after the rewrite: /spec/template/spec/resourceClaims"
+    )
     again, notes = moved(there)
     assert again == [there]
     assert notes[0][2].startswith("was rewritten and then changed by somebody else")

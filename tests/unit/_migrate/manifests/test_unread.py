@@ -99,7 +99,7 @@ def _of(kind: str, spec: str, group: str = "example.org") -> str:
         (
             _of("Sandbox", "{limits: {acme.example/fast: 1}}"),
             "a",
-            "has acme.example/fast: 1, but objects of the kind Sandbox",
+            "has acme.example/fast: 1, but objects of kind Sandbox",
         ),
         (
             "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {nccl.conf: 'NCCL_IB_HCA=mlx5_0'}}",
@@ -112,7 +112,7 @@ def _of(kind: str, spec: str, group: str = "example.org") -> str:
             "{apiVersion: serving.kserve.io/v1alpha1, kind: LLMInferenceService, metadata: {name: a, annotations: "
             "{k8s.v1.cni.cncf.io/networks: roce-p2}}, spec: {model: {uri: x}}}",
             "a",
-            "has k8s.v1.cni.cncf.io/networks: roce-p2, but not where a pod",
+            "has k8s.v1.cni.cncf.io/networks: roce-p2, but not where its pods",
         ),
         *(
             (_of("Engine", f"{{{inner}, resources: {{limits: {{nvidia.com/gpu: 8}}}}}}"), "a", f"has {why} with nvidia")
@@ -128,13 +128,13 @@ def _of(kind: str, spec: str, group: str = "example.org") -> str:
             "has /sys/class/infiniband, but",
         ),
         # Values of a chart, and a JSON Patch.
-        ("{resources: {limits: {rdma/ib: 1}}}", "", "has rdma/ib: 1, but is no Kubernetes object"),
+        ("{resources: {limits: {rdma/ib: 1}}}", "", "has rdma/ib: 1, but is not a Kubernetes object"),
         ("[{op: add, path: /spec/containers/0/resources/limits/rdma~1ib, value: '1'}]", "", "has rdma/ib, but is no"),
         # A kind that is known, with RDMA where it has no pods.
         (
             "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {overhead: {rdma/ib: 1}}}",
             "a",
-            "has rdma/ib: 1, but not where a pod of it requests RDMA",
+            "has rdma/ib: 1, but not where its pods request RDMA",
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_rdma_beside_the_pods_of_a_rewritten_object() -> None:
     item = {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "a"}, "spec": spec}
     (found,), notes = moved(item)
     assert found != item
-    assert notes == [("a", "left", "has NCCL_IB_HCA=mlx5_0 beside its pods, which stays")]
+    assert notes == [("a", "left", "has NCCL_IB_HCA=mlx5_0 outside its pods: left as it is")]
 
 
 def test_a_resource_that_may_be_rdma_of_a_rewritten_pod() -> None:
@@ -184,7 +184,7 @@ def test_what_is_not_changed_is_no_change_to_review() -> None:
     item = pod(container={"resources": {}, "env": environment, "securityContext": {"privileged": True}})
     (found,), notes = moved(item)
     assert found == item
-    why = "but not where a pod of it requests RDMA: change it by hand if it is a request"
+    why = "but not where its pods request RDMA: change it by hand if it is a request"
     assert notes == [("pod", "cannot", f"has NCCL_IB_HCA=mlx5_0, {why}")]
     # A value that only the shell knows.
     item["spec"]["containers"][0] |= {"env": [], "command": ["sh", "-c", "export NCCL_IB_HCA=$(list)"]}

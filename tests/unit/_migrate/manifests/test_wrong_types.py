@@ -192,7 +192,7 @@ def test_a_container_whose_name_is_a_number_is_rewritten() -> None:
         ({"choices": {"vllm": {"a": 1}}}, "vllm must be a list of names of requests, not {'a': 1}"),
         (
             {"requests": [{"name": "a", "templates": {"llm": ["b"]}}]},
-            "requests: templates of a must be texts, and llm is none",
+            "requests: templates of a must be strings, but llm is not",
         ),
     ],
 )

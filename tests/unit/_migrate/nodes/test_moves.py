@@ -111,7 +111,7 @@ def test_a_resource_of_an_unknown_plugin_stops_a_move_before_it_begins() -> None
     """It would be noticed otherwise when the pods have been evicted, and nothing that a move does takes it away."""
     node = NodeUse("n1", resources={"rdma/a": 63, "rdma/left": 0, "rdma.io/hca": 100}, counters={"rdma.io/hca": 100})
     (said,) = moves.plan([host()], {"n1": node}, ["n1"], MoveOptions()).problems
-    assert said.startswith("n1: rdma/a is offered here, but by no known device plugin: remove what offers it")
+    assert said.startswith("n1: the node advertises rdma/a, but runs no known device plugin: remove whatever")
     assert moves.plan([host()], {"n1": node}, ["n1"], MoveOptions(off={"example.org/rdma": None})).problems == []
     # Of a node with a plugin of ours it may be that plugin's, and one whose move has begun goes on, or back.
     for other in (OLD, replace(node, mark=MARK, unschedulable=True)):

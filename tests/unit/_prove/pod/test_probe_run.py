@@ -324,7 +324,8 @@ def test_pods_of_others_are_left_alone_whatever_they_are_called() -> None:
     theirs = {name: left(name, phase, "kubectl") for name, phase in (("look", "Running"), ("old", "Failed"))}
     cluster.pods = dict(theirs)
     (said,) = probe_run.clear(cluster, [pod("look")])  # type: ignore[arg-type]  # played
-    assert said.startswith("pods with the label zerocopy.rdma/probe that are not of this run are there: default/look.")
+    text = "there are pods with the label zerocopy.rdma/probe that do not belong to this run: default/look."
+    assert said.startswith(text)
     (found,) = run(cluster, pod("look"))
     assert (found.name, found.phase) == ("look", "Succeeded")
     assert (cluster.made, cluster.deleted, cluster.pods.keys()) == (["look-x7k2p"], ["look-x7k2p"], theirs.keys())

@@ -87,7 +87,7 @@ def test_provision_leaves_the_driver_where_it_is(facts_of: Facts) -> None:
     before = plan(hosts, {})
     # The operator calls a policy that selects no node never ready.
     assert set(policies(before)) == {"v100.operator"}
-    assert before["warnings"] == ["v100-[01-02]: no OFED driver yet, which zerocopy.rdma.ofed brings"]
+    assert before["warnings"] == ["v100-[01-02]: no OFED driver yet: zerocopy.rdma.ofed deploys it"]
     assert before["policy"]["without"] == ["spec.rdmaSharedDevicePlugin", "spec.ofedDriver"]
     found = plan(hosts, {"v100-01": "v100.ofed", "v100-02": "v100.operator"})
     assert {host: own[LABEL] for host, own in found["labels"].items()} == {
@@ -119,7 +119,7 @@ def test_provision_leaves_the_driver_where_it_is(facts_of: Facts) -> None:
 def test_a_driver_is_not_loaded_again_because_ports_have_changed(facts_of: Facts) -> None:
     found = plan(fleet(facts_of), {"v100-01": "v100-12345678.ofed"})
     assert len(found["problems"]) == 1
-    assert f"by the label {LABEL}=v100-12345678.ofed and would get v100.ofed" in found["problems"][0]
+    assert f"through the label {LABEL}=v100-12345678.ofed, and v100.ofed would load" in found["problems"][0]
 
 
 @pytest.mark.parametrize(

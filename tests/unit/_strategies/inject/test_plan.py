@@ -194,7 +194,8 @@ def test_a_nic_that_another_driver_moved_into_a_pod_is_in_the_way(facts_of: Fact
     entry = facts["usable"].pop()
     facts["excluded"].append({**entry, "reasons": [{"code": "in_pod", "text": "away", "fields": {"netdev": "ibp1"}}]})
     (problem,) = INJECT.plan(INJECT.hosts_of({"v100-01": facts}))["problems"]
-    assert f"rdma_strategy is inject, but another driver has moved {entry['hca']} into a pod: end that pod" in problem
+    moved = f"rdma_strategy is inject, but another driver has moved {entry['hca']} into a pod: delete that pod"
+    assert moved in problem
 
 
 def test_a_nic_of_a_storage_network_is_not_promised(facts_of: Facts) -> None:
@@ -224,8 +225,8 @@ def test_a_nic_in_a_pod_that_no_container_would_get_is_not_in_the_way(facts_of: 
 
 def test_nics_of_two_ports_are_told_once() -> None:
     group = PluginGroup("v100", "v100", {"rdma_strategy": "inject"})
-    assert "has moved mlx5_0 into a pod: end that pod" in group.taken(["mlx5_0", "mlx5_0"]).text
-    assert "has moved mlx5_0, mlx5_1 into pods: end those pods" in group.taken(["mlx5_0", "mlx5_1"]).text
+    assert "has moved mlx5_0 into a pod: delete that pod" in group.taken(["mlx5_0", "mlx5_0"]).text
+    assert "has moved mlx5_0, mlx5_1 into pods: delete those pods" in group.taken(["mlx5_0", "mlx5_1"]).text
 
 
 def test_another_strategy_has_to_leave_first(facts_of: Facts) -> None:

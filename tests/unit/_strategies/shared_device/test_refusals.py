@@ -54,7 +54,7 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, own: Dict[str, Any
 @pytest.mark.parametrize(
     ("hosts", "group", "message"),
     [
-        (["case-in-pod"], "lab", "is shared_device, but another driver has moved mlx5_0 into a pod: end that pod"),
+        (["case-in-pod"], "lab", "is shared_device, but another driver has moved mlx5_0 into a pod: delete that pod"),
         (["case-nothing"], "lab", "no node of the group has an ACTIVE port that pods can share"),
         (["case-default-route"], "lab", "no node of the group has an ACTIVE port that pods can share"),
         (["v100-01"], "###", "which cannot be part of a DaemonSet's name"),

@@ -247,7 +247,8 @@ def test_a_network_of_an_operator_that_pods_ask_for_stays(server: Server, client
 def test_what_a_tenant_has_nested_without_end_may_need_it_and_is_named(server: Server, client: Client) -> None:
     deep = b'{"items": [{"metadata": {"name": "deep", "namespace": "train"}, "spec": %s}]}' % nested(9000)
     assert reason(server, client, TEMPLATE, {JOBS: (200, {}, deep)}) == (
-        "may be in use: of TrainJob train/deep, what is nested more than 100 levels deep in it is not looked at"
+        "may be in use: TrainJob train/deep may name it, "
+        "but its values nested more than 100 levels deep are not examined"
     )
     users: Dict[str, Any] = {JOBS: (200, {}, deep), DEPLOYMENTS: items(named("user", **USER))}
     assert reason(server, client, TEMPLATE, users) == "named by Deployment user"

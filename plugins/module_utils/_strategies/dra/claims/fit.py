@@ -122,7 +122,7 @@ class Fit:
         for is_gpu, kind, asked in ((True, "GPU", self.template.gpus), (False, "NIC", self.template.nics)):
             found = self.matched(node, is_gpu) if asked != 0 else 0
             if found < (1 if asked is None else asked):
-                return f"{counted(found, kind)} of this kind, {'all' if asked is None else asked} requested"
+                return f"{counted(found, f'matching {kind}')}, {'all' if asked is None else asked} requested"
         return None
 
     def _values(self, node: ClaimNode, is_gpu: bool, attribute: str) -> List[str]:

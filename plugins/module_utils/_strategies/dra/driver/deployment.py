@@ -205,8 +205,8 @@ def _without_facts(group: _DriverGroup, unseen: Sequence[str], kept: Sequence[st
     planned = _left_out(group)
     only = [address for address in kept if address not in planned]
     if only:
-        why = f"no facts, so the NICs that these nodes need are unknown: group {group.name} still leaves out"
-        yield f"{fold(unseen)}: {why} {', '.join(only)} on all nodes"
+        why = "no facts, so the NICs that these nodes need are unknown: the driver still does not publish"
+        yield f"{fold(unseen)}: {why} {', '.join(only)} on any node of group {group.name}"
 
 
 def _long_names(group: _DriverGroup) -> Iterator[str]:
@@ -220,9 +220,9 @@ def _long_names(group: _DriverGroup) -> Iterator[str]:
         if against:
             rest = {place.address for _hca, place in host.facts.placed} - {*against} if host.facts else set()
             end = "" if rest else ", and the node has no other"
-            found.setdefault(f"{'; '.join(against.values())}. Left out{end}", []).append(host.name)
+            found.setdefault(f"{'; '.join(against.values())}. It is left out{end}", []).append(host.name)
     for text, names in found.items():
-        ways = f"a DRANET after {version}, or with another {plan_variables.STRATEGY}"
+        ways = f"a DRANET newer than {version}, or with another {plan_variables.STRATEGY}"
         yield f"{fold(names)}: {text}: pods get it with {ways}"
 
 

@@ -42,8 +42,8 @@ def why(facts: Facts) -> Dict[str, str]:
     for hca, place in facts.placed:
         model = _IDS.get(f"{place.vendor_id}:{place.device_id}")
         if model and not hca.software:
-            text = f"{hca.name} ({model}) has a PCI name of more than 64 bytes, with which DRANET 1.4.0"
-            found[place.address] = f"{text} publishes nothing of the node"
+            text = f"{hca.name} ({model}) has a PCI name of more than 64 bytes, so DRANET 1.4.0 would"
+            found[place.address] = f"{text} publish no device of the node"
     return found
 
 

@@ -181,7 +181,7 @@ class InjectDaemon:
         connection.settimeout(_SEND_SECONDS)
         try:
             if not unix_file.is_roots(self._config.socket):
-                raise ConnectionRefusedError("nobody has bound it, or somebody else than root")
+                raise ConnectionRefusedError("nothing listens on it, or it is not root's")
             connection.connect(self._config.socket)
             connection.sendall(session.begin())
         except OSError as error:

@@ -140,7 +140,7 @@ def test_nodes_that_differ_are_told_and_not_averaged(facts_of: Facts) -> None:
     facts = {name: facts_of(name) for name in ("h100-01", "h100-02", "h100-03")}
     found = plan(facts, template(gpus=8, nics=8))
     assert "nic matches 8 of 8 NICs on each of 2 nodes; 4 of 4 on h100-03" in found.text
-    assert found.warnings == ["one does not fit everywhere. h100-03: 4 NICs of this kind, 8 requested"]
+    assert found.warnings == ["one does not fit everywhere. h100-03: 4 matching NICs, 8 requested"]
     assert found.problems == []
 
 

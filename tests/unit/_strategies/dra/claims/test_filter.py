@@ -37,7 +37,7 @@ def test_the_filter(facts_of: Facts) -> None:
     nothing = resource_slices(SliceDevice("dra.net", name, "eth9", name) for name in hostvars)
     unmet = claims_filter({}, list(hostvars), hostvars, slices=nothing)["unmet"]
     said = "rdma_claims_templates[0] (v100) cannot be satisfied on any node."
-    said += " v100-[01-02]: 0 NICs of this kind, 1 requested"
+    said += " v100-[01-02]: 0 matching NICs, 1 requested"
     assert unmet == {name: [f"{name}: {said}"] for name in hostvars}
 
 

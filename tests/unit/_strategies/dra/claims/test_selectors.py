@@ -49,7 +49,7 @@ def test_a_cable_that_is_out_stops_no_run(facts_of: Facts) -> None:
     (spec,) = right(found)
     assert selectors(spec["requests"][0]["exactly"]) == [STATE]
     (warning,) = found.warnings
-    why = "n1: 1 NIC of this kind, 2 requested"
+    why = "n1: 1 matching NIC, 2 requested"
     assert warning == f"one cannot be satisfied on any node while NICs have no link. {why}"
     # More than there are stays a mistake.
     (problem,) = plan({"n1": facts}, template(nics=3)).problems
@@ -244,4 +244,4 @@ def test_a_selector_on_what_is_a_node_s_own_tells_equal_nodes_apart(facts_of: Fa
         facts[f"h100-0{number + 1}"] = of_node
     wanted = template(gpus=1, gpu={"selectors": ['device.attributes["gpu.nvidia.com"].uuid == "GPU-1"']})
     found = plan(facts, wanted)
-    assert found.warnings == ["one does not fit everywhere. h100-01: 0 GPUs of this kind, 1 requested"]
+    assert found.warnings == ["one does not fit everywhere. h100-01: 0 matching GPUs, 1 requested"]

@@ -71,8 +71,8 @@ def test_a_host_without_facts_keeps_its_protection(hosts: list[InventoryHost]) -
     assert after.unknown == [UPLINK]
     assert after.warnings == [
         f"{UPLINK}: no facts, so the driver is neither deployed there nor removed",
-        f"{UPLINK}: no facts, so the NICs that these nodes need are unknown: group gpu still leaves out {address}"
-        " on all nodes",
+        f"{UPLINK}: no facts, so the NICs that these nodes need are unknown: the driver still does not publish "
+        f"{address} on any node of group gpu",
     ]
     # Of a group without any facts as well.
     assert plan(silent(uplink), silent(other), drivers=drivers).objects == before.objects

@@ -44,7 +44,7 @@ def test_it_is_left_out_so_that_others_are_published(facts_of: Facts, ids: str) 
     (text,) = filters(found)
     assert address in text
     (warning,) = [text for text in found["warnings"] if "64 bytes" in text]
-    assert "publishes nothing of the node. Left out: pods get it with a DRANET after 1.4.0" in warning
+    assert "publish no device of the node. It is left out: pods get it with a DRANET newer than 1.4.0" in warning
     facts = read.facts(hostvars["n1"]["ansible_facts"]["rdma"])
     assert "64 bytes" in predict.left_out(facts, [address])[address]
 
@@ -61,6 +61,6 @@ def test_a_later_version_cuts_it(facts_of: Facts) -> None:
 def test_a_node_that_has_no_other_nic(facts_of: Facts) -> None:
     hostvars = hosts(facts_of, "1.4.0", 0, 1)
     (warning,) = [text for text in planned(hostvars)["warnings"] if "64 bytes" in text]
-    assert "Left out, and the node has no other" in warning
+    assert "It is left out, and the node has no other" in warning
     hostvars["n1"]["rdma_claims_templates"] = [{"name": "one", "nics": 1}]
     assert "one" in planned(hostvars)["problems"][0]

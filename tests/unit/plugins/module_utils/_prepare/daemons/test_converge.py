@@ -345,7 +345,7 @@ def test_without_nri_it_waits_for_it_and_says_so(node: Node) -> None:
     node.listen(False)
     found = node.run(await_seconds=0)
     assert found["warnings"] == [
-        f"nobody listens at {node.root}/nri.sock: until NRI is enabled, no container gets devices"
+        f"nothing listens on {node.root}/nri.sock: until NRI is enabled, no container gets devices"
     ]
 
 

@@ -348,7 +348,7 @@ def test_only_an_mtu_that_differs_is_said_not_to_come_back(tree: NodeTree, mtu: 
     found = plan(node(tree, Snapshot({"ens1np0": NmDevice("/d", "ens1np0", 100, active)}, {"/a": active})))
     assert (found.mtus, found.again) == ([], [])
     assert found.warnings == [
-        f"ens1np0 had {had} before, which does not come back: connection 'since' is active on it now"
+        f"ens1np0 had {had} before it became a link; this is not restored: connection 'since' is active on it now"
     ]
 
 

@@ -201,7 +201,7 @@ def test_a_vf_that_networkmanager_has_configured_is_not_taken_from_it(tree: Srio
     """Somebody made the VFs, and keeps one for the host: its address would go."""
     tree.make()
     own = {"ens1v0": "10.9.0.1/24"}
-    said = "unmanaged: ens1v0 cannot be taken from NetworkManager: connection 'storage' has given 10.9.0.1/24 to ens1v0"
+    said = "unmanaged: ens1v0 cannot be made unmanaged: connection 'storage' has given 10.9.0.1/24 to ens1v0"
     for options in ({"unmanaged": [{"pci": VFS[0]}]}, {}):
         with pytest.raises(HostError) as caught:
             plan(node(tree, managed(False, **own), **own), *([] if options else [LINK]), **options)
@@ -214,7 +214,7 @@ def test_a_vf_that_networkmanager_has_configured_is_not_taken_from_it(tree: Srio
     below_a_vlan(tree)
     tree.write("sys/class/net/storage/ifindex", "300\n")
     tree.write("sys/class/net/storage/type", "1\n")
-    with pytest.raises(HostError, match=r"ens1v0 cannot be taken .* has given 10\.9\.0\.1/24 to storage"):
+    with pytest.raises(HostError, match=r"ens1v0 cannot be made .* has given 10\.9\.0\.1/24 to storage"):
         plan(node(tree, managed(False, storage="10.9.0.1/24"), storage="10.9.0.1/24"), LINK)
 
 
