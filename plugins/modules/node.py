@@ -256,9 +256,9 @@ concerns:
 changes:
   description:
     - What changed or, in check mode, would change, in this order. C(kind) is V(file), V(module), V(rdma_netns_mode),
-      V(initramfs), V(sysctl), V(connection), V(mtu), V(vfs) (number of VFs), V(vf_guid) (GUID of a VF, which is created
-      anew), V(device) (whether NetworkManager manages it), V(service), V(unit), V(sandbox_record), V(image) or
-      V(package).
+      V(initramfs), V(sysctl), V(rule), V(connection), V(netdev) (a VLAN or partition that outlived its connection),
+      V(mtu), V(vfs) (number of VFs), V(vf_guid) (GUID of a VF, which is created anew), V(device) (whether
+      NetworkManager manages it), V(service), V(unit), V(sandbox_record), V(image) or V(package).
   returned: without O(compare)
   type: list
   elements: dict

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.modules import node_extended_resources
+from ansible_collections.zerocopy.rdma.tests.cluster import accounts
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 
@@ -154,6 +155,46 @@ def test_what_other_plugins_offer_is_left_alone(nodes: Nodes) -> None:
 
     assert (done["nodes"], done.get("warnings")) == ({"left-1": [HOSTDEV]}, None)
     assert nodes.status()["left-2"]["allocatable"][HOSTDEV] == "2"
+
+
+def test_a_node_chooses_nothing_that_is_removed(nodes: Nodes, cluster_set: ClusterSet) -> None:
+    """Its kubelet's account may write the status of its own Node: any names, and thousands of them.
+
+    left-1 is a node of the plugin, the others are not. All three have leftovers of the plan.
+    """
+    plugin = "example.org/plugin"
+    nodes.kubectl("label", "node", "left-1", f"{plugin}=")
+    accounts_of = {name: accounts.node(cluster_set, name) for name in NODES}
+    many = {f"rdma/hca-{number}": "1" for number in range(4000)}
+    status = {
+        "left-1": {"capacity": {**many, HOSTDEV: "0", "example.org/gpu": "8"}, "allocatable": {HOSTDEV: "0"}},
+        # As if something offered them there.
+        "left-2": {"capacity": {**many, HOSTDEV: "2"}, "allocatable": {**many, HOSTDEV: "2"}},
+        "left-3": {"capacity": {HOSTDEV: "0"}, "allocatable": {HOSTDEV: "0"}},
+    }
+
+    def written(name: str) -> Tuple[Tuple[str, ...], Object]:
+        """As a kubelet does it, which may not read the status alone first."""
+        item = json.loads(nodes.kubectl("get", "node", name, "-o", "json"))
+        for part, resources in status[name].items():
+            item["status"].setdefault(part, {}).update(resources)
+        return ("replace", f"--raw=/api/v1/nodes/{name}/status", "-f", "-"), item
+
+    for name, account in accounts_of.items():
+        arguments, item = written(name)
+        account(*arguments, stdin=item)
+    arguments, item = written("left-2")
+    refused = accounts_of["left-1"].refused(*arguments, stdin=item)
+    assert 'node "left-1" is not allowed to modify node "left-2"' in refused
+    before = nodes.status()
+
+    done = nodes.remove(HOSTDEV, label=plugin)
+
+    assert (done["nodes"], done.get("warnings")) == ({"left-1": [HOSTDEV], "left-3": [HOSTDEV]}, None)
+    for name in ("left-1", "left-3"):
+        del before[name]["capacity"][HOSTDEV], before[name]["allocatable"][HOSTDEV]
+    assert nodes.status() == before
+    assert len(before["left-1"]["capacity"]) > len(many)
 
 
 @pytest.mark.parametrize("name", ["cpu", "hugepages-2Mi", "kubernetes.io/batch-cpu", "rdma/", "/hca", "rdma/hca\n"])

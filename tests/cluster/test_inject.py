@@ -8,19 +8,22 @@ Its node is a recorded one of the fleet.
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 from vmlab import nri
 from vmlab.nri import NriRuntime
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
+from ansible_collections.zerocopy.rdma.tests.cluster import accounts
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
 
 POD = {"name": "p", "namespace": "llm", "linux": {"namespaces": [{"type": "pid"}]}}
 EVERYONE = {**POD, "annotations": {"rdma.zerocopy.io/nics": "nearest"}}
@@ -170,3 +173,87 @@ def test_while_it_hangs_the_runtime_goes_on_without_it(place: Place) -> None:
     runtime.await_event("synchronized")
     log(daemon, "registered")
     assert devices(runtime.create(ASKING, GPU))
+
+
+DEVICES = "devices.noderesource.dev/pod"
+NICS = "rdma.zerocopy.io/nics"
+NEAREST = {NICS: "nearest"}
+SECRET = "0,hunter2"
+# By the name of a pod: its annotations, NVIDIA_VISIBLE_DEVICES, and why its container does not start.
+TENANTS: Dict[str, Tuple[Dict[str, str], str, str]] = {
+    "manages": ({DEVICES: "- path: /dev/infiniband/umad3"}, "", "/dev/infiniband/umad3 can manage the fabric"),
+    "excluded": ({NICS: "mlx5_2"}, "", "mlx5_2: not on this node, or excluded from workloads"),
+    "excluded-device": ({DEVICES: "- path: /dev/infiniband/uverbs2"}, "", "uverbs2: not on this node, or excluded"),
+    "elsewhere": ({DEVICES: "- path: /dev/mem"}, "", ""),
+    "manager": ({DEVICES: "- path: /dev/infiniband/rdma_cm"}, "", ""),
+    "deep": ({DEVICES: "[" * 30000}, "", ""),
+    "long": (NEAREST, "0," * 15000, "of unknown form of the container cannot be identified"),
+    "many": (NEAREST, ",".join(f"x{number}" for number in range(2000)), "of unknown form of the container cannot be"),
+    "secret": (NEAREST, SECRET, "1 GPU of unknown form of the container cannot be identified"),
+    "steering": ({NICS: "mlx5_0\x1b[2J\u202e"}, "", "is not nearest, none, or names of HCAs"),
+}
+
+
+def pod_of_tenant(name: str) -> Dict[str, Any]:
+    annotations, visible, _why = TENANTS.get(name, (NEAREST, "0", ""))
+    variable: Dict[str, Any] = {"name": "NVIDIA_VISIBLE_DEVICES", "value": visible}
+    if name == "secret":
+        variable = {"name": variable["name"], "valueFrom": {"secretKeyRef": {"name": "gpus", "key": "visible"}}}
+    container = {"name": "main", "image": "example.org/none:v1", "env": [variable]}
+    meta = {"name": name, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container]}}
+
+
+def told_by_kubelet(cluster_set: ClusterSet, name: str) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """The pod and its container as the kubelet has the runtime create them, from what the API server has."""
+    pod = cluster_set.get("pod", name)
+    (container,) = pod["spec"]["containers"]
+    env = []
+    for variable in container["env"]:
+        value = variable.get("value", "")
+        if "valueFrom" in variable:
+            key = variable["valueFrom"]["secretKeyRef"]
+            value = base64.b64decode(cluster_set.get("secret", key["name"])["data"][key["key"]]).decode()
+        env.append(f"{variable['name']}={value}")
+    annotations = pod["metadata"]["annotations"]
+    told = {**POD, "name": name, "namespace": pod["metadata"]["namespace"], "annotations": annotations}
+    return told, {"name": container["name"], "env": env}
+
+
+def test_a_tenant_gets_what_the_admin_gives(place: Place, cluster_set: ClusterSet) -> None:
+    """Who may edit one namespace asks by pods of that namespace, as far as the API server takes them."""
+    namespace = cluster_set.namespace
+    place.config.write_text(json.dumps({"exclude": ["mlx5_2"], "metrics": str(place.metrics)}))
+    runtime, daemon = place.runtime(), place.daemon()
+    runtime.await_event("synchronized")
+    registered = log(daemon, "registered")
+    # The rest of its log.
+    lines: List[str] = []
+    reading = threading.Thread(target=lambda: lines.extend(daemon.stderr or ()))
+    reading.start()
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gpus"}, "stringData": {"visible": SECRET}}
+    items = [secret, *(pod_of_tenant(name) for name in (*TENANTS, "sound"))]
+    with accounts.tenant(cluster_set, namespace) as tenant:
+        options = ("--validate=false", "-n", namespace, "-f", "-")
+        tenant("create", *options, stdin={"apiVersion": "v1", "kind": "List", "items": items})
+    said = {}
+    for name, (_annotations, _visible, why) in TENANTS.items():
+        pod, container = told_by_kubelet(cluster_set, name)
+        answer = runtime.create(pod, container)
+        said[name] = answer.get("error", "")
+        assert (why in said[name]) if why else (said[name] == ""), (name, answer)
+        assert devices(answer) == (["/dev/infiniband/rdma_cm 10:121"] if name == "manager" else []), name
+        assert "rlimits" not in (answer.get("adjust") or {}), name
+        # Nobody else has waited for that, or goes without.
+        others = runtime.create(*told_by_kubelet(cluster_set, "sound"))
+        assert devices(others) == ["/dev/infiniband/uverbs0 231:192", "/dev/infiniband/rdma_cm 10:121"], name
+    daemon.terminate()
+    assert daemon.wait(SECONDS) == 0
+    reading.join()
+    status = place.status.read_text()
+    assert json.loads(status)["refused"] == sum(bool(why) for _annotations, _visible, why in TENANTS.values())
+    for text in (said["secret"], status, str(registered), *lines):
+        assert "hunter2" not in text
+    assert any("steering" in line for line in lines)
+    assert {char for line in lines for char in line if not char.isprintable()} <= {"\n"}
+    assert max(map(len, said.values())) < 4096

@@ -12,6 +12,7 @@ from typing import Any, Dict
 
 import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers
 from ansible_collections.zerocopy.rdma.tests.cluster import accounts
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     DEFINITION,
@@ -259,6 +260,33 @@ def test_a_dranet_of_somebody_else_is_found_before_anything_changes(
     after = versions(cluster_set)
     cluster_set.kubectl("delete", "daemonset", "nics", "-n", cluster_set.namespace)
     assert after == before
+
+
+def test_what_a_dranet_of_somebody_else_has_is_not_ours(cluster_set: ClusterSet, playbook: Playbook) -> None:
+    """By its DaemonSet nobody knows that one; account, role and binding have its usual names, and the same content.
+
+    As members of our set, they would go with it, and leave the other DRANET without rights.
+    """
+    theirs = [item for item in drivers.objects("kube-system", []) if item["kind"] != "Namespace"]
+    assert [item["kind"] for item in theirs] == ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"]
+    pod = {"serviceAccountName": "dranet", "containers": [{"name": "nics", "image": "mirror.example.org/nics:v1"}]}
+    theirs.append(workload("DaemonSet", "nics", "kube-system", pod))
+    items = {"apiVersion": "v1", "kind": "List", "items": theirs}
+    cluster_set.kubectl("apply", "--server-side", "--field-manager=helm", "--validate=false", "-f", "-", stdin=items)
+    try:
+        before = versions(cluster_set)
+        said = playbook.of("v100-01").refused(rdma_claims_namespaces=[cluster_set.namespace])
+        after = versions(cluster_set)
+    finally:
+        for item in theirs:
+            where = ("-n", "kube-system") if "namespace" in item["metadata"] else ()
+            cluster_set.kubectl("delete", item["kind"], item["metadata"]["name"], *where)
+    # Of an object that is no more than its name the API server keeps no manager.
+    assert "ServiceAccount kube-system/dranet: exists already, managed by somebody else: " in said
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        assert f"{kind} dranet: exists already, managed by helm: " in said
+    # The DaemonSet controller writes the status of its own.
+    assert {uid: version for uid, version in after.items() if before.get(uid) != version} == {}
 
 
 def test_a_tenant_gives_us_no_driver(cluster_set: ClusterSet, playbook: Playbook) -> None:

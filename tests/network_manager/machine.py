@@ -30,7 +30,8 @@ _MERGED = 'for name in bin sbin lib lib64; do mkdir -p "$1/usr/$name"; ln -s "us
 # With another one (trixie), NetworkManager is another one.
 _SUITE = os.environ.get("ZEROCOPY_SUITE", "bookworm")
 _LOG = "/run/NetworkManager.log"
-_SECONDS = 30
+# Far above what a slow machine needs: until then a test waits for what does not come.
+_SECONDS = 300
 # What NetworkManager and the library keep for themselves.
 _OWN_STATE = ("var/lib/NetworkManager", "var/lib/dpkg", "var/lib/apt")
 
@@ -101,7 +102,7 @@ class Machine:
     def run(self, command: str, check: bool = True) -> str:
         """Output of a shell command."""
         done = subprocess.run(
-            self._enter("sh", "-c", command), capture_output=True, text=True, timeout=120, check=False
+            self._enter("sh", "-c", command), capture_output=True, text=True, timeout=_SECONDS, check=False
         )
         assert done.returncode == 0 or not check, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -134,7 +135,7 @@ class Machine:
             capture_output=True,
             text=True,
             env=environment,
-            timeout=200,
+            timeout=_SECONDS,
             check=False,
         )
         if done.returncode == -signal.SIGKILL:

@@ -36,6 +36,12 @@ def lower_netdevs(tree: Tree, name: str) -> List[str]:
     return _beside(tree, name, "lower_")
 
 
+def below(tree: Tree, name: str) -> List[str]:
+    """The same, and the port of an IPoIB partition (drivers/infiniband/ulp/ipoib/ipoib_vlan.c)."""
+    parent = tree.text(f"{CLASS}/{name}/parent")
+    return [*lower_netdevs(tree, name), *([parent] if parent else [])]
+
+
 def upper_netdevs(tree: Tree, name: str) -> List[str]:
     """Netdevs directly on a port, as far as they are in its network namespace."""
     return _beside(tree, name, "upper_")

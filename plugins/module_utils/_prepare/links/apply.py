@@ -144,6 +144,8 @@ class LinkTransaction:
             live.free(self._manager, name, active)
         self._load()
         self._check_loaded()
+        for name in plan.strays:
+            live.remove_netdev(self._run, self._manager, name)
         if plan.up:
             tree = self._node.tree
             live.Activation(self._manager, lambda: interfaces(tree), plan.up, lambda: routes.present(tree)).run()

@@ -136,6 +136,45 @@ def _keep(plan: LinkChanges, node: LinkState, name: str) -> None:
         )
 
 
+def _made(node: LinkState, stay: Set[Optional[str]]) -> List[str]:
+    """VLANs and partitions on our ports that are there as we noted them, without those of links that stay."""
+    noted = node.ledger.notes.get("ports", {})
+    own = {name for name, port in noted.items() if port["mac"]}
+    return [
+        name
+        for name, port in sorted(noted.items())
+        if not port["mac"]
+        and name not in stay
+        and name in node.interfaces
+        and own.intersection(netdev.below(node.tree, name))
+    ]
+
+
+def _strays(
+    plan: LinkChanges, node: LinkState, made: Sequence[str], snapshot: Snapshot, ours: Set[str], edited: Set[str]
+) -> Set[str]:
+    """What links had on their ports goes, also where NetworkManager was killed and does not know that it made it.
+
+    ``edited`` are uuids of profiles that stay. Returns what somebody else uses by now, which stays.
+    """
+    used: Set[str] = set()
+    for name in made:
+        device = snapshot.devices.get(name)
+        active = device.active if device else None
+        if active and active.uuid in edited:
+            continue
+        user = _user(node, name, device, ours)
+        if not user and not (active and active.uuid in ours):
+            above = netdev.upper_netdevs(node.tree, name)
+            user = f"{', '.join(above)} is on it" if above else None
+        if user:
+            used.add(name)
+            plan.warnings.append(f"{name} was made for a link that is gone, and stays: {user}")
+        else:
+            plan.strays.append(name)
+    return used
+
+
 def _rules(node: LinkState, kept: Sequence[Profile], used: Set[str]) -> List[str]:
     """Policy rules of ours that nothing needs any more: NetworkManager forgets them when it is killed.
 
@@ -181,9 +220,15 @@ def build(
             _keep(plan, node, name)
     plan.left = [name for name in left if name not in plan.kept]
     used: Set[str] = set()
-    if gone or plan.left:
+    made = _made(node, stay)
+    if gone or plan.left or made:
         snapshot = node.snapshot()
         _down(plan, node, snapshot, gone)
         ours = {uuid for uuid in gone.values() if uuid} | {profile.uuid for profile in kept}
         used = {name for name in plan.left if not _give_back(plan, node, name, snapshot.devices.get(name), ours)}
+        uuids = {keyfile.uuid_in(text) for path, text in owned.items() if path not in paths}
+        theirs = _strays(plan, node, made, snapshot, ours, {uuid for uuid in uuids if uuid} - ours)
+        # Said once, and forgotten.
+        plan.left += sorted(theirs)
+        used |= theirs
     plan.rules = _rules(node, kept, used)

@@ -205,6 +205,26 @@ def free(manager: NetworkManager, netdev: str, active: ActiveConnection) -> None
         raise HostError(f"links: NetworkManager does not remove the addresses of {netdev}")
 
 
+def remove_netdev(run: Runner, manager: NetworkManager, name: str) -> None:
+    """Remove a VLAN or partition whose profile is gone. NetworkManager does so itself, unless it was killed since.
+
+    :raises HostError: it stays.
+    """
+
+    def is_left(snapshot: Snapshot) -> bool:
+        device = snapshot.devices.get(name)
+        return device is None or device.active is None or device.active.external
+
+    if not await_state(manager, is_left, ACTIVATION_SECONDS):
+        raise HostError(f"links: NetworkManager does not take {name} down")
+    path = f"/sys/class/net/{name}"
+    if await_state(manager, lambda snapshot: name not in snapshot.devices, _GRACE) or not os.path.exists(path):
+        return
+    done = run(["ip", "link", "del", "dev", name])
+    if done.rc != 0 and os.path.exists(path):
+        raise HostError(f"ip link del {name}: {done.reason}")
+
+
 def remove_rule(run: Runner, rule: str, routing: Callable[[], Optional[Present]]) -> None:
     """:raises HostError: the rule stays. NetworkManager may be about to remove it as well."""
 

@@ -127,7 +127,8 @@ class LinkChanges:
     NetworkManager shall manage them; ``left`` netdevs that are nothing of ours any more; ``edited`` notes of dropped
     links whose profile somebody edited, so that it stays. ``profiles`` are those of all links, ``ports`` MAC addresses
     of ports by netdev. ``freed`` are connections that NetworkManager only shows because of what we left on a netdev
-    when it was killed, ``rules`` policy rules of ours that nothing needs any more. ``kept`` are names under which ports
+    when it was killed, ``rules`` policy rules of ours that nothing needs any more, ``strays`` VLANs and partitions of
+    ours that no link has any more. ``kept`` are names under which ports
     are noted that are away, and that something is to be given back to; ``alone`` netdevs that NetworkManager already
     left alone before it was to do so.
     """
@@ -153,6 +154,7 @@ class LinkChanges:
     ports: Dict[str, Optional[str]] = field(default_factory=dict)
     freed: List[Tuple[str, ActiveConnection]] = field(default_factory=list)
     rules: List[str] = field(default_factory=list)
+    strays: List[str] = field(default_factory=list)
     remembered: Dict[str, Any] = field(default_factory=dict)
     unmanaged: Dict[str, str] = field(default_factory=dict)
     links: List[Dict[str, Any]] = field(default_factory=list)
@@ -178,6 +180,9 @@ class LinkChanges:
         found += [Change("rule", rule, "present", "absent") for rule in self.rules]
         found += [Change("connection", name, _describe(device), "absent") for name, device in self.down]
         found += [Change("connection", active.id, f"connected on {name}", "absent") for name, active in self.freed]
+        # The others go with their connections.
+        going = {device.name for _name, device in self.down if device}
+        found += [Change("netdev", name, "present", "absent") for name in self.strays if name not in going]
         found += [
             Change("connection", entry.id, _describe(device), "connected as configured") for entry, device in self.up
         ]

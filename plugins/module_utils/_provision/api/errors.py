@@ -24,6 +24,9 @@ class ApiError(ClusterError):
         self.status = status
         self.reason = str(body.get("reason") or "")
         self.details: Dict[str, Any] = body.get("details") or {}
+        # Of a list whose pages have expired (410): from where the others can be read as they are now.
+        meta = body.get("metadata")
+        self.rest = str(meta.get("continue") or "") if isinstance(meta, dict) else ""
         # The same request was sent before, and its answer was lost: it may have been carried out then.
         self.repeated = False
 

@@ -28,11 +28,11 @@ def read(client: Client, path: str, query: Optional[Query], keep: Callable[[Obje
     """What ``keep`` keeps of all objects of a list. Raises ClusterError."""
     kept: List[_Kept] = []
     base: Any = query or {}
-    limit = PAGE
+    limit, is_again = PAGE, False
     where: Dict[str, str] = {}
     while True:
         try:
-            page = client.get(path, {**base, "limit": limit, **where} if limit else base)
+            page = client.get(path, {**base, "limit": limit, **where})
         except TooLargeError:
             if limit == 1:
                 raise
@@ -42,8 +42,14 @@ def read(client: Client, path: str, query: Optional[Query], keep: Callable[[Obje
         except ApiError as error:
             if error.status != 410 or not where:
                 raise
-            # The pages have expired meanwhile; without pages nothing can.
-            kept, limit, where = [], 0, {}
+            # The pages have expired meanwhile. Who has filled them has a say in how long they take, so all are never
+            # read in one answer.
+            if error.rest:
+                where = {"continue": error.rest}
+            elif is_again:
+                raise
+            else:
+                kept, where, is_again = [], {}, True
             continue
         items = page.get("items")
         for item in items if isinstance(items, list) else ():

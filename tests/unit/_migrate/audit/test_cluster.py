@@ -171,6 +171,30 @@ def test_kueue() -> None:
     assert unseen["why"].startswith("its configuration of Kueue is not YAML (line 2): ")
 
 
+_MANY = f"\nmany: [&a [{'a, ' * 200}], {'*a, ' * 200}]\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("\n" + "#" * (1 << 16), "has more than 65536 characters"),
+        (_MANY, "has aliases that stand for more than 10000 values: write these out, or fewer"),
+        ("\ndeep: " + "[" * 101 + "]" * 101, "has values that are nested more than 100 levels deep (line "),
+    ],
+)
+def test_a_configuration_of_kueue_that_takes_too_long_is_named_and_another_one_counts(more: str, why: str) -> None:
+    """Sound but for that, so that whoever reads it finds the class in it."""
+    queue, config = named("gpus"), named("kueue-manager-config")
+    text = config["data"]["controller_manager_config.yaml"].replace("gpu.nvidia.com", f"gpu.nvidia.com, {CLASS}")
+    assert found(queue, config, config_map("sound", config=text)) == {}
+    theirs = config_map("theirs", config=text + more)
+    assert found(queue, theirs) == {"kueue_unread": [{}]}
+    assert found(queue, config, theirs) == {"kueue_unmapped": [{"device_class": CLASS}]}
+    (unseen,) = audited([queue, config, theirs])["unseen"]
+    assert unseen["what"] == "ConfigMap llm/theirs"
+    assert unseen["why"].startswith(f"its configuration of Kueue {why}")
+
+
 @pytest.mark.parametrize(
     ("kubelet", "runtime", "code"),
     [

@@ -40,14 +40,22 @@ def test_pages() -> None:
 
 def test_pages_that_expire_are_read_anew() -> None:
     class Slow(Server):
+        expired = 1
+
         def get(self, path: str, query: Any = None, accept: str = "") -> Any:
-            if query and "continue" in query:
+            if query and "continue" in query and self.expired:
+                self.expired -= 1
                 raise ApiError(410, {"message": "The provided continue parameter is too old", "reason": "Expired"})
             return super().get(path, query, accept)
 
     server = Slow(deployments(600))
     assert len(audited([], server)["workloads"]) == 600
-    assert server.asked == ["/apis/apps/v1/deployments?limit=500", "/apis/apps/v1/deployments"]
+    first = "/apis/apps/v1/deployments?limit=500"
+    assert server.asked == [first, first, f"{first}&continue=500"]
+    server = Slow(deployments(600))
+    server.expired = 2
+    (unseen,) = audited([], server)["unseen"]
+    assert unseen["why"] == "The provided continue parameter is too old"
 
 
 def test_finished_pods_and_the_cluster_s_certificate_are_not_asked_for() -> None:

@@ -98,3 +98,23 @@ def test_one_that_is_larger_than_any_object_is_an_error(
     server.decide = Large(1, 1 << 20)
     with pytest.raises(TooLargeError, match="the answer is larger than 1 MiB"):
         pages.read(client, "/x", None, lambda item: [item])
+
+
+def test_pages_that_have_expired_go_on_as_they_are_now(server: Server, client: Client) -> None:
+    """Whoever fills a list so that reading it takes too long does not have it read in one answer."""
+    large = Large(1200, 1)
+
+    def expiring(method: str, path: str, body: bytes) -> Reply:
+        if path.endswith("continue=500"):
+            told = {"kind": "Status", "reason": "Expired", "metadata": {"continue": "0500"}}
+            return 410, {}, {**told, "message": "The provided continue parameter is too old"}
+        return large(method, path, body)
+
+    server.decide = expiring
+    assert pages.read(client, "/x", None, lambda item: [item["n"]]) == list(range(1200))
+    assert [path.partition("?")[2] for _method, path, *_rest in server.seen] == [
+        "limit=500",
+        "limit=500&continue=500",
+        "limit=500&continue=0500",
+        "limit=500&continue=1000",
+    ]

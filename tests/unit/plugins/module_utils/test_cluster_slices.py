@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Set, Tuple
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import yaml
@@ -66,6 +68,13 @@ def wanted(devices: List[model.SliceDevice], **more: Any) -> Dict[str, Any]:
     return compare.written(Expected(**{"drivers": BOTH, "devices": devices, **more}))
 
 
+def with_kueue(server: Server) -> None:
+    queues = {"version": "v1beta2", "resources": [kind("ClusterQueue", "clusterqueues")]}
+    groups = server.paths["/apis"]
+    assert groups is not None
+    groups[2]["items"].append({"metadata": {"name": "kueue.x-k8s.io"}, "versions": [queues]})
+
+
 def play(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     for module in (wait, request):
         monkeypatch.setattr(module, "time", clock)
@@ -103,11 +112,27 @@ def test_device_classes_of_kueue(cluster: Server, client: Client, maps: Reply, c
     cluster.paths[MAPS] = maps
     assert info.info(client, SliceRequest())["kueue_classes"] is None
     assert MAPS not in asked(cluster)
-    queues = {"version": "v1beta2", "resources": [kind("ClusterQueue", "clusterqueues")]}
-    groups = cluster.paths["/apis"]
-    assert groups is not None
-    groups[2]["items"].append({"metadata": {"name": "kueue.x-k8s.io"}, "versions": [queues]})
+    with_kueue(cluster)
     assert info.info(client, SliceRequest())["kueue_classes"] == classes
+
+
+def test_maps_of_anybody_are_read_in_pages(cluster: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may make a ConfigMap can give it Kueue's label."""
+    monkeypatch.setattr(request, "LARGEST_PAGE", 1 << 20)
+    maps = [*({"data": {"x": "x" * (1 << 15)}} for _each in range(40)), {"data": {"x": yaml.safe_dump(KUEUE)}}]
+
+    def page(_method: str, path: str, _body: bytes) -> Reply:
+        query = dict(parse_qsl(urlsplit(path).query))
+        first = int(query.get("continue", 0))
+        until = first + int(query.get("limit", len(maps)))
+        meta = {"continue": str(until)} if until < len(maps) else {}
+        return 200, {}, {"metadata": meta, "items": maps[first:until]}
+
+    with_kueue(cluster)
+    cluster.decide = page
+    assert info.info(client, SliceRequest())["kueue_classes"] == ["efa", "gpu.nvidia.com"]
+    limits = [re.findall(r"\blimit=(\d+)", path) for _method, path, *_rest in cluster.seen if path.startswith(MAPS)]
+    assert limits == [["500"], ["25"], ["25"]]
 
 
 def test_subsets_leave_parts_out(cluster: Server, client: Client) -> None:

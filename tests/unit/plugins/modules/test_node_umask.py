@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import os
 from pathlib import Path
@@ -26,6 +27,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_use
 Run = Callable[..., Dict[str, Any]]
 PROGRAM = b"#!/usr/bin/env python3\n"
 MASKS = (0o000, 0o022, 0o077)
+SECRET = "# a password\n"
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +41,8 @@ def _node(root: Path) -> None:
     root.mkdir(exist_ok=True)
     NodeTree(root)
     (root / "etc/containerd").mkdir(parents=True)
-    (root / "etc/containerd/config.toml").write_text("version = 2\n")
+    (root / "etc/containerd/config.toml").write_text(f"{SECRET}version = 2\n")
+    (root / "etc/containerd/config.toml").chmod(0o600)
 
 
 def _everything(run_part: Run, root: Path) -> None:
@@ -65,15 +68,29 @@ def _modes(root: Path) -> Dict[str, int]:
     return {str(path.relative_to(root)): path.lstat().st_mode for path in sorted(root.rglob("*"))}
 
 
-def test_modes_are_the_same_under_every_umask(run_part: Run, tmp_path: Path) -> None:
+def _secrets(root: Path) -> List[str]:
+    """Files in which whoever calls this reads the secret, and ledgers."""
+    found = []
+    for directory, _below, names in os.walk(str(root)):
+        for path in (Path(directory, name) for name in names):
+            if os.access(str(path), os.R_OK) and (path.name == "ledger.json" or SECRET.encode() in path.read_bytes()):
+                found.append(str(path.relative_to(root)))
+    return found
+
+
+def test_modes_are_the_same_under_every_umask(run_part: Run) -> None:
+    """And what only root could read a local user finds nowhere."""
     found: Dict[int, Dict[str, int]] = {}
-    for mask in MASKS:
-        root = tmp_path / oct(mask)
-        _node(root)
-        os.umask(mask)
-        _everything(run_part, root)
-        assert os.umask(0o022) == mask
-        found[mask] = _modes(root)
+    with within_reach() as top:
+        for mask in MASKS:
+            root = top / oct(mask)
+            _node(root)
+            os.umask(mask)
+            _everything(run_part, root)
+            assert os.umask(0o022) == mask
+            found[mask] = _modes(root)
+            originals = [name for name in _secrets(root) if "/originals/" in name]
+            assert (len(originals), as_nobody(functools.partial(_secrets, root))) == (1, [])
     assert found[0o000] == found[0o022] == found[0o077]
     ledgers = [mode for name, mode in found[0o022].items() if name.endswith("/ledger.json")]
     assert {mode & 0o777 for mode in ledgers} == {0o600}

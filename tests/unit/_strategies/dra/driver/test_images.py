@@ -168,8 +168,19 @@ def _circle(path: Path) -> None:
     layout.write(path)
 
 
-@pytest.mark.parametrize("make", [_sparse, _long_name, _many_members, _indexes, _circle])
-def test_an_archive_cannot_fill_the_memory_or_take_for_ever(tmp_path: Path, make: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (_sparse, r"^has a manifest\.json of more than"),
+        (_long_name, "^has a header of more than"),
+        (_many_members, "^has more than 100000 files"),
+        (_indexes, "^has more indexes"),
+        (_circle, "^has more indexes|^is not an uncompressed tar archive"),
+    ],
+)
+def test_an_archive_cannot_fill_the_memory_or_take_for_ever(
+    tmp_path: Path, make: Callable[[Path], None], said: str
+) -> None:
     path = tmp_path / "images.tar"
     make(path)
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -177,7 +188,7 @@ def test_an_archive_cannot_fill_the_memory_or_take_for_ever(tmp_path: Path, make
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + (512 << 20), before[1]))
     try:
-        with pytest.raises(images.ArchiveError, match=r"has (a|more)|is not an uncompressed tar archive"):
+        with pytest.raises(images.ArchiveError, match=said):
             images.images(str(path))
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)

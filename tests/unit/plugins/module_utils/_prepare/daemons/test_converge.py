@@ -29,6 +29,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.comman
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.status import Status
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
+    NOBODY,
+    as_nobody,
+    within_reach,
+)
 
 # Not text, as the program is not.
 PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"
@@ -269,13 +274,17 @@ def test_systemd_reads_a_unit_again_that_a_killed_run_has_written(node: Node, mo
     ids=["link", "fifo", "huge"],
 )
 def test_what_the_owner_of_their_directory_made_of_metrics_is_named(
-    node: Node, trap: Callable[[Path], None], message: str
+    runtime: socket.socket, trap: Callable[[Path], None], message: str
 ) -> None:
-    path = node.root / "var/lib/metrics/x.prom"
-    path.parent.mkdir(parents=True)
-    trap(path)
-    with pytest.raises(HostError, match=f"metrics is '/var/lib/metrics/x.prom', {message}.*: remove it"):
-        node.run(metrics="/var/lib/metrics/x.prom")
+    with within_reach() as top:
+        node, path = Node(top, runtime), top / "var/lib/metrics/x.prom"
+        path.parent.mkdir(parents=True)
+        os.chown(path.parent, NOBODY, NOBODY)
+        assert as_nobody(lambda: trap(path)) is None
+        assert path.lstat().st_uid == NOBODY
+        with pytest.raises(HostError, match=f"metrics is '/var/lib/metrics/x.prom', {message}.*: remove it"):
+            node.run(metrics="/var/lib/metrics/x.prom")
+        assert node.asked == []
 
 
 def test_metrics_never_replace_a_file_of_somebody_else(node: Node) -> None:

@@ -233,6 +233,112 @@ def test_a_dropped_link_goes_and_what_was_before_comes_back(tree: NodeTree) -> N
     assert (found.load, found.left) == ([[FILE.format("rail0")]], ["ens1np0"])
 
 
+VLANS = dict(RAIL, vlans=[{"id": 5, "addresses": ["10.40.0.11/24"]}])
+VLAN = "ens1np0.5"
+PORTS = {
+    "ens1np0": {"mac": "b8:59:9f:3b:2b:88", "addresses": ["10.20.0.11/16"], "rules": []},
+    VLAN: {"mac": None, "addresses": ["10.40.0.11/24"], "rules": []},
+}
+
+
+def on_port(tree: NodeTree, name: str, port: str = "ens1np0") -> None:
+    """A virtual netdev on a port."""
+    tree.write(f"sys/devices/virtual/net/{name}/address", "b8:59:9f:3b:2b:88\n")
+    tree.write(f"sys/devices/virtual/net/{name}/type", "1\n")
+    tree.write(f"sys/devices/virtual/net/{name}/ifindex", f"{100 + len(name)}\n")
+    (tree.root / "sys/class/net" / name).symlink_to(f"../../devices/virtual/net/{name}")
+    (tree.root / "sys/class/net" / name / f"lower_{port}").symlink_to(f"../{port}")
+    (tree.root / "sys/class/net" / port / f"upper_{name}").symlink_to(f"../../../virtual/net/{name}")
+
+
+def with_vlan(tree: NodeTree, active: Optional[str], external: bool = False) -> Snapshot:
+    """The VLAN of a link is there, with this connection (its uuid) active on it."""
+    made(tree, VLANS, ports=PORTS)
+    on_port(tree, VLAN)
+    if active is None:
+        return disconnected("ens1np0", VLAN)
+    uuid = uuid_of(tree.root / FILE.format("rail0.5")[1:]) if active == "ours" else active
+    on = ActiveConnection("/a", uuid, "rail0.5", 2, external)
+    devices = {"ens1np0": NmDevice("/p", "ens1np0", 30), VLAN: NmDevice("/d", VLAN, 100, on)}
+    return Snapshot(devices, {"/a": on})
+
+
+GIVEN = {VLAN: {"addresses": ("10.40.0.11/24", "fe80::1/64")}}
+
+
+@pytest.mark.parametrize("links", [[], [RAIL]], ids=["absent", "dropped"])
+@pytest.mark.parametrize(
+    ("active", "external", "told"),
+    [
+        ("ours", False, Change("connection", "rail0.5", "connected (rail0.5)", "absent")),
+        # NetworkManager was killed, and found it when it was started again.
+        ("its-own", True, Change("netdev", VLAN, "present", "absent")),
+        (None, False, Change("netdev", VLAN, "present", "absent")),
+    ],
+    ids=["known", "external", "idle"],
+)
+def test_a_vlan_goes_with_its_link_whatever_networkmanager_knows_of_it(
+    tree: NodeTree, active: Optional[str], external: bool, told: Change, links: List[Dict[str, Any]]
+) -> None:
+    found = plan(node(tree, with_vlan(tree, active, external), there=GIVEN), *links)
+    assert found.strays == [VLAN]
+    assert [change for change in found.changes if change.name in ("rail0.5", VLAN)] == [told]
+    assert found.warnings == []
+
+
+def test_a_vlan_of_a_link_that_stays_stays(tree: NodeTree) -> None:
+    found = plan(node(tree, with_vlan(tree, "ours"), there=GIVEN), VLANS)
+    assert (found.strays, found.warnings) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("active", "external", "addresses", "above", "why"),
+    [
+        ("theirs", False, (), "", "connection 'rail0.5' is active on it now"),
+        ("its-own", True, ("10.40.0.11/24", "192.0.2.7/24"), "", "somebody has given it 192.0.2.7/24"),
+        ("its-own", True, ("10.40.0.11/24",), "tenant", "tenant is on it"),
+    ],
+    ids=["connection", "address", "macvlan"],
+)
+def test_a_vlan_that_somebody_else_uses_stays_and_is_named(
+    tree: NodeTree, active: str, external: bool, addresses: Any, above: str, why: str
+) -> None:
+    snapshot = with_vlan(tree, active, external)
+    if above:
+        on_port(tree, above, VLAN)
+    found = plan(node(tree, snapshot, there={VLAN: {"addresses": addresses}}))
+    assert (found.strays, [change for change in found.changes if change.kind == "netdev"]) == ([], [])
+    assert found.left == [VLAN]
+    assert found.warnings == [f"{VLAN} was made for a link that is gone, and stays: {why}"]
+
+
+@pytest.mark.parametrize("name", ["ens1np0.7", VLAN])
+def test_a_vlan_that_is_not_ours_is_nothing_to_us(tree: NodeTree, name: str) -> None:
+    """One that we did not note, or one of our name on another port."""
+    made(tree, RAIL, ports=PORTS)
+    on_port(tree, name, "ens1np0" if name != VLAN else "ens2np0")
+    found = plan(node(tree, disconnected("ens1np0", name)))
+    assert (found.strays, found.warnings) == ([], [])
+
+
+def test_a_partition_is_on_its_port_by_another_name(tree: NodeTree) -> None:
+    """The kernel has no links between them, but the name of the port."""
+    made(tree, RAIL, ports=PORTS)
+    on_port(tree, VLAN)
+    (tree.root / "sys/class/net" / VLAN / "lower_ens1np0").unlink()
+    assert plan(node(tree, disconnected("ens1np0", VLAN))).strays == []
+    tree.write(f"sys/class/net/{VLAN}/parent", "ens1np0\n")
+    assert plan(node(tree, disconnected("ens1np0", VLAN))).strays == [VLAN]
+
+
+def test_a_vlan_whose_profile_somebody_edited_stays_with_it(tree: NodeTree) -> None:
+    snapshot = with_vlan(tree, "ours")
+    rewritten(tree, "rail0.5")
+    found = plan(node(tree, snapshot, there=GIVEN), RAIL)
+    assert found.strays == []
+    assert [text.partition(" ")[0] for text in found.warnings] == [FILE.format("rail0.5")]
+
+
 @pytest.mark.parametrize(
     ("mtu", "had"), [(4200, "connection 'old' and MTU 4200"), (1500, "connection 'old'")], ids=["other", "same"]
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
@@ -105,6 +106,69 @@ def managed(state: Optional[int], number: int = 9) -> str:
 def activation(script: Script, interface: Interface) -> live.Activation:
     manager = bus.NetworkManager(script)
     return live.Activation(manager, lambda: {"enp39s0": interface}, [(PROFILE, None)])
+
+
+def with_device(*states: Optional[int]) -> List[str]:
+    """GetManagedObjects with a VLAN whose connection is in these states, one after the other; 0: there is none.
+
+    ``None``: NetworkManager does not have the VLAN.
+    """
+    answers = []
+    for state in states:
+        told = json.loads(managed(state or None))["data"][0]
+        if state is not None:
+            active = "/org/freedesktop/NetworkManager/ActiveConnection/9" if state else "/"
+            data = {"Interface": "lo", "State": 100 if state else 30, "ActiveConnection": active}
+            device = {key: {"data": value} for key, value in data.items()}
+            told["/org/freedesktop/NetworkManager/Devices/99"] = {"org.freedesktop.NetworkManager.Device": device}
+        answers.append(json.dumps({"data": [told]}))
+    return answers
+
+
+def without_loopback(text: str) -> str:
+    told = json.loads(text)
+    (objects,) = told["data"]
+    for path, entry in list(objects.items()):
+        device = entry.get("org.freedesktop.NetworkManager.Device")
+        if device and device["Interface"]["data"] == "lo" and not path.endswith("/99"):
+            del objects[path]
+    return json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("states", "name", "asked"),
+    [
+        # Gone with its connection, as long as NetworkManager remembers that it made it.
+        ((2, 3, None), "lo", ["GetManagedObjects"] * 4),
+        ((2, 0, 0), "lo", ["GetManagedObjects"] * 4 + ["link"]),
+        ((0, 0), "no-such-netdev", ["GetManagedObjects"] * 3),
+    ],
+    ids=["by NetworkManager", "by us", "by somebody"],
+)
+def test_a_netdev_of_ours_is_removed_where_networkmanager_leaves_it(
+    monkeypatch: pytest.MonkeyPatch, states: Sequence[Optional[int]], name: str, asked: List[str]
+) -> None:
+    """``lo`` is a netdev that is there wherever this runs; the tool that removes it is played."""
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    clock = iter(range(1000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    answers = [without_loopback(text).replace('"lo"', f'"{name}"') for text in with_device(*states)]
+    script = Script({"GetManagedObjects": answers, "link": [""]})
+    live.remove_netdev(script, bus.NetworkManager(script), name)
+    assert script.asked == asked
+
+
+def test_a_netdev_that_stays_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_PAUSE", 0)
+    clock = iter(range(1000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    up, idle = (without_loopback(text) for text in with_device(2, 0))
+    script = Script({"GetManagedObjects": [up], "link": [""]})
+    with pytest.raises(HostError, match="NetworkManager does not take lo down"):
+        live.remove_netdev(script, bus.NetworkManager(script), "lo")
+    script = Script({"GetManagedObjects": [idle], "link": ["Failed to: Operation not permitted"]})
+    with pytest.raises(HostError, match="ip link del lo: Failed to: Operation not permitted"):
+        live.remove_netdev(script, bus.NetworkManager(script), "lo")
 
 
 UP = Interface("enp39s0", mtu=4000, carrier=True, addresses=("192.168.39.77/24", "fe80::1/64"))

@@ -9,7 +9,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, List
 
 import pytest
 
@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.
     make,
     tree,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import as_nobody, within_reach
 
 MAIN = "etc/containerd/config.toml"
 CRIO = "etc/crio/crio.conf"
@@ -149,16 +150,25 @@ def test_many_handlers_take_time_in_proportion(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mode", "ours"), [(0o600, 0o600), (0o640, 0o640), (0o644, 0o644), (0o755, 0o644)])
-def test_a_copy_of_a_base_specification_is_as_private(tmp_path: Path, mode: int, ours: int) -> None:
+def test_a_copy_of_a_base_specification_is_as_private(mode: int, ours: int) -> None:
+    """A local user looks for the secret in whatever can be read."""
     text = "version = 2\n" + HANDLER.format("own") + f"base_runtime_spec = '{OWN}'\n"
     secret = json.dumps({"process": {"env": ["TOKEN=secret"]}})
-    root = make(tmp_path, {MAIN: text, OWN[1:]: secret})
-    (tmp_path / OWN[1:]).chmod(0o644)
-    call(root, memlock="65536")
-    (tmp_path / OWN[1:]).chmod(mode)
-    # One that an earlier run made with another mode, too.
-    call(root, memlock="unlimited")
-    (copy,) = (path for path in tmp_path.rglob("*.json") if path.name.startswith("zerocopy-rdma-base-spec-"))
-    assert "TOKEN=secret" in copy.read_text()
-    assert copy.stat().st_mode & 0o777 == ours
-    assert call(root, memlock="unlimited").changes == []
+    with within_reach() as top:
+        root = make(top, {MAIN: text, OWN[1:]: secret})
+        (top / OWN[1:]).chmod(0o644)
+        call(root, memlock="65536")
+        (top / OWN[1:]).chmod(mode)
+        # One that an earlier run made with another mode, too.
+        call(root, memlock="unlimited")
+        (copy,) = (path for path in top.rglob("*.json") if path.name.startswith("zerocopy-rdma-base-spec-"))
+        assert "TOKEN=secret" in copy.read_text()
+        assert copy.stat().st_mode & 0o777 == ours
+
+        def look() -> List[str]:
+            paths = [Path(directory, name) for directory, _below, names in os.walk(root) for name in names]
+            return [path.name for path in paths if os.access(path, os.R_OK) and "TOKEN=secret" in path.read_text()]
+
+        # Both, or neither.
+        assert sorted(as_nobody(look)) == (sorted([copy.name, OWN[5:]]) if mode & 0o004 else [])
+        assert call(root, memlock="unlimited").changes == []
