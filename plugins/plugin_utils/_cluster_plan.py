@@ -51,7 +51,9 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     except _cluster_look.ForbiddenError as error:
         lacking = _rights(run_of, options, ask, question, kept)
         raise ValueError("\n".join([f"{kept} Fix this first:", *lacking]) if lacking else str(error)) from error
-    is_late = bool(answer) and not wait and not run_of.check and _cluster_look.late(run_of, answer)
+    # Who only compares the cluster wants to know of all.
+    compared = options["published"]
+    is_late = bool(answer) and not (wait or run_of.check or compared) and _cluster_look.late(run_of, answer)
     # Outside check mode, the driver of a chart and its classes will exist when claims are applied.
     classes = not (registry.charts(run_of.values) and (run_of.check or is_late))
     state = _cluster_look.state(answer, classes) if answer else _cluster_look.state_of_manifests(run_of)
@@ -61,8 +63,7 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         restarted = _fleet.restarted(run_of.context["hostvars"], run_of.hosts) if not wait else []
         # Together with the nodes' part, it is made before they are prepared.
         prepared = not run_of.check and "node" not in options["parts"]
-        # Who only compares the cluster wants to know of all.
-        failed = [] if options["published"] else run_of.failed
+        failed = [] if compared else run_of.failed
         plan = cluster_plan.cluster_plan(
             run_of.hosts, state, run_of.known, options["strategies"], restarted, prepared=prepared, failed=failed
         )
