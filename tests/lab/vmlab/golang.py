@@ -15,8 +15,8 @@ from .progress import LabError, run
 # Exactly this one: with Go 1.27 kube-openapi takes another JSON library, and `kubectl apply` fails on what is served.
 # And one for all: with a second release Go's own packages, and what depends on them, would be compiled a second time.
 RELEASE = "go1.26.8"
-# Static programs. A compiler that collects its garbage less often takes a sixth less of the processor for Kubernetes, and
-# one that writes no debug information, which the linker would drop, a fifth less.
+# Static programs. A compiler that collects its garbage less often takes a sixth less of the processor for Kubernetes,
+# and one that writes no debug information, which the linker would drop, a fifth less.
 ENVIRONMENT = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false -gcflags=all=-dwarf=false", "GOGC": "400"}
 # Where go.dev says to put it.
 _DIRECTORY = "/usr/local/go/bin"
