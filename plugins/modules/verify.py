@@ -79,8 +79,7 @@ options:
     type: dict
   plan:
     description:
-      - Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)), or
-        RV(zerocopy.rdma.move_plan#module:objects), for V(pods_plan) and V(pods).
+      - Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)), for V(pods_plan) and V(pods).
     type: raw
   sample:
     description: Number of nodes of each group on which pods are run. V(0) means all.

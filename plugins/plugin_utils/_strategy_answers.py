@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What actions need of a plan that tasks have: of its file, or of what the action ``move_plan`` returns."""
+"""What actions need of the cluster's part of a plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answers(NamedTuple):
 
 
 def read(plan: Union[str, Mapping[str, Any]]) -> Answers:
-    """``plan`` is the directory of a plan with a part for the cluster, or the plan of a move. Raises AnsibleError."""
+    """``plan`` is the directory of a plan with a part for the cluster, or what is in it. Raises AnsibleError."""
     if isinstance(plan, str):
         found = _plan_files.cluster_plan(plan)
         plan = {"sets": found["sets"], "requests": found["requests"]}
