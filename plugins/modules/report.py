@@ -85,7 +85,7 @@ options:
     default: []
   plan:
     description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)), for V(benchmark).
-    type: raw
+    type: path
   slices:
     description: The ResourceSlices of the cluster, for V(benchmark).
     type: list

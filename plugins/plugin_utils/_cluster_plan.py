@@ -47,7 +47,8 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     question = _cluster_look.question(run_of, run_of.resource_api, run_of.resource_api and present, wait, unready)
     # With a plan of before, nodes may have been changed since, and drivers before claims are planned again.
     kept = _cluster_look.NOTHING_MORE if options["plan"] else _cluster_look.NOTHING_CHANGED
-    chosen, answer = options["strategies"], {}
+    chosen: Sequence[str] = options["strategies"]
+    answer: Dict[str, Any] = {}
     if run_of.with_cluster:
         answer = looked(run_of, question, chosen, ask, kept, options["rights"], present)
     is_late = bool(answer) and not wait and not run_of.check and _cluster_look.late(run_of, answer)
