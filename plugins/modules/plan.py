@@ -11,9 +11,9 @@ version_added: 0.1.0
 description:
   - Turns the variables and RDMA facts of all hosts, and one look at the cluster, into one plan, on the controller.
     Changes nothing. Run it once (C(run_once)), after M(zerocopy.rdma.rdma_facts).
-  - The plan is written to files that only the user can read, one for each host and one for the cluster, in a temporary
-    directory that Ansible removes at the end of the run. M(zerocopy.rdma.node) reads the file of its host,
-    M(zerocopy.rdma.cluster_apply) that of the cluster.
+  - The plan is written to files that only the user can read, one for each host and one for each other part, in a
+    temporary directory that Ansible removes at the end of the run. M(zerocopy.rdma.node) reads the file of its host,
+    M(zerocopy.rdma.cluster_apply) that of the cluster, and a later call those of O(plan).
   - Variables of the play take precedence over the inventory, as usual.
   - With C(rdma_cluster=none), no API server is contacted, and its part of the plan has manifests instead of steps.
 author:
@@ -198,8 +198,7 @@ strategies:
       have or had with it.
     - C(labels) are those by which the DaemonSets of all strategies select nodes, C(drivers) their DRA drivers, and
       C(driver_pods) C(namespace) and C(selector) of the pods of each DRA driver. C(objects) are those of operators, as
-      an option of M(zerocopy.rdma.cluster_info). C(ofed_strategy) is the one whose groups can have the OFED driver of
-      NVIDIA's Network Operator.
+      an option of M(zerocopy.rdma.cluster_info).
   returned: O(parts) has V(strategies) or V(cluster)
   type: dict
 waves:

@@ -85,7 +85,6 @@ def strategies(fleet: Fleet) -> Dict[str, Any]:
         "drivers": [strategy.driver for strategy in every if strategy.driver],
         "driver_pods": registry.driver_pods(hosts, fleet.known),
         "objects": registry.cluster_queries(hosts),
-        "ofed_strategy": registry.of_ofed().name,
     }
 
 

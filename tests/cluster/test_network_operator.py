@@ -138,9 +138,7 @@ def test_a_policy_of_which_nobody_has_anything_goes(
     cluster_set.patch("nicclusterpolicies", POLICY, {"status": {"state": "ready"}}, "operator", "status")
     assert fields(None, "one")["changed"]
     assert set(policy(cluster_set)) == {"sriovDevicePlugin"}
-    assert actions(fields(None, "two", _ansible_check_mode=True)) == {
-        f"NicClusterPolicy {POLICY}": "pruned"
-    }
+    assert actions(fields(None, "two", _ansible_check_mode=True)) == {f"NicClusterPolicy {POLICY}": "pruned"}
     assert there(cluster_set, "nicclusterpolicies") != set()
     fields(None, "two")
     assert there(cluster_set, "nicclusterpolicies") == set()
