@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""All of ``plan`` except the look at the cluster, which a module takes."""
+"""All of ``plan`` except the look at the cluster, which modules take."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ attributes:
 options:
   plan:
     description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)).
-    type: raw
+    type: path
     required: true
   templates:
     description: Names of claim templates or extended resources. By default all.

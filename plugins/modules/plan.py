@@ -11,9 +11,9 @@ version_added: 0.1.0
 description:
   - Turns the variables and RDMA facts of all hosts, and one look at the cluster, into one plan, on the controller.
     Changes nothing. Run it once (C(run_once)), after M(zerocopy.rdma.rdma_facts).
-  - The plan is written to files that only the user can read, one for each host and one for the cluster, in a temporary
-    directory that Ansible removes at the end of the run. M(zerocopy.rdma.node) reads the file of its host,
-    M(zerocopy.rdma.cluster_apply) that of the cluster.
+  - The plan is written to files that only the user can read, one for each host and one for each other part, in a
+    temporary directory that Ansible removes at the end of the run. M(zerocopy.rdma.node) reads the file of its host,
+    M(zerocopy.rdma.cluster_apply) that of the cluster, and a later call those of O(plan).
   - Variables of the play take precedence over the inventory, as usual.
   - With C(rdma_cluster=none), no API server is contacted, and its part of the plan has manifests instead of steps.
 author:
@@ -42,9 +42,18 @@ options:
       - V(waves) is the order in which nodes that differ are changed, after M(zerocopy.rdma.node) has compared them.
       - V(cluster) has what the cluster needs so that pods of all hosts of the play get RDMA, for all strategies
         (C(rdma_strategy)), also those that no group has any more.
+      - V(ofed) is which nodes get the OFED driver of NVIDIA's Network Operator (C(rdma_ofed_deploy)) or lose it, in
+        which waves, and what is in the way, from facts, results of M(zerocopy.rdma.driver_watch) and the cluster. In
+        each group without a node that has the driver, one node is a wave of its own, before all other nodes. Nodes
+        whose NICs pods use are left out.
+      - V(policies) is the operator's policies for the hosts of O(plan), which has to have V(ofed).
+      - V(move) is what is left to do to move O(hosts) to the strategy that they have in the inventory, in which waves.
+        All state is in the cluster, so no result of an earlier run is needed.
+      - V(moved) is what those hosts of the batch get that have left their old strategy, by O(plan), which has to have
+        V(move). Fails if it cannot be planned. It asks the cluster nothing.
     type: list
     elements: str
-    choices: [tags, variables, strategies, api, node, waves, cluster]
+    choices: [tags, variables, strategies, api, node, waves, cluster, ofed, policies, move, moved]
     required: true
   state:
     description:
@@ -109,17 +118,13 @@ options:
     choices: [driver, claims]
     default: []
   hosts:
-    description: Hosts for whose nodes the cluster is planned. By default, all hosts of the play.
+    description: Hosts to move, for O(parts=move).
     type: list
     elements: str
     default: []
-  labels:
-    description: Labels of each node to plan the cluster with, instead of those that the nodes have.
-    type: dict
-    default: {}
-  sets:
+  planned:
     description:
-      - Whether to return the planned objects as RV(sets), whatever else is in the way of the strategies in the cluster.
+      - Whether O(parts=policies) is for the labels that nodes get by O(plan), instead of those that they have.
     type: bool
     default: false
   ramp:
@@ -193,15 +198,65 @@ strategies:
       have or had with it.
     - C(labels) are those by which the DaemonSets of all strategies select nodes, C(drivers) their DRA drivers, and
       C(driver_pods) C(namespace) and C(selector) of the pods of each DRA driver. C(objects) are those of operators, as
-      an option of M(zerocopy.rdma.cluster_info). C(ofed_strategy) is the one whose groups can have the OFED driver of
-      NVIDIA's Network Operator.
+      an option of M(zerocopy.rdma.cluster_info).
   returned: O(parts) has V(strategies) or V(cluster)
   type: dict
 waves:
-  description: Hosts of each wave.
-  returned: O(parts) has V(waves)
+  description: Hosts of each wave. In a move, hosts whose move has begun come first.
+  returned: O(parts) has V(waves), V(ofed) or V(move)
   type: list
   elements: list
+  sample: [[h100-01], [h100-02, h100-03]]
+nodes:
+  description:
+    - For V(ofed), each host with something to do, with its C(name), whether it gets the driver (C(deploy)) or loses it,
+      and the value of its label afterwards (C(to)) and without the driver (C(was)). C(loaded) says that an earlier run,
+      which was stopped, has already given it the driver.
+    - For V(move), each host to move, with its C(name), the strategy it has (C(away)), had when its move began (C(was)),
+      and gets (C(to)), whether either strategy has a daemon on its nodes (C(daemons)), the RDMA netns mode that it
+      shall have (C(netns_mode), empty for any), the labels to set or remove (C(off)), the pods that have to end
+      (C(users)), and the C(mark) of a move that has begun, as M(zerocopy.rdma.node_move_info) returns it. The C(state)
+      is V(todo) (not begun), V(cordoned) (pods still use RDMA), V(drained) (no pod uses RDMA), V(left) (the node has no
+      strategy), V(switched) (the node has the new strategy and is still cordoned) or V(done).
+  returned: O(parts) has V(ofed) or V(move)
+  type: dict
+  sample:
+    v100-01: {name: v100-01, deploy: true, to: v100.ofed, was: v100.operator, loaded: false}
+names:
+  description:
+    - Names of labels. C(label) selects the operator's policy for a node. C(trial) is on a node from the moment that it
+      is cordoned until it is uncordoned. C(waits) is set to V(false) by the operator when its driver is ready on the
+      node. C(pods) is on the driver's pods.
+  returned: O(parts) has V(ofed)
+  type: dict
+refused:
+  description: For each host that is in no wave because of something on its node, one line for each obstacle.
+  returned: O(parts) has V(ofed) or V(move)
+  type: dict
+finish:
+  description: Whether, once these hosts have moved, no node needs the objects of its old strategy any more.
+  returned: O(parts) has V(move)
+  type: bool
+ours:
+  description: Labels by which the DaemonSets of all strategies select nodes.
+  returned: O(parts) has V(ofed) or V(move)
+  type: list
+  elements: str
+drivers:
+  description: DRA drivers of all strategies.
+  returned: O(parts) has V(ofed) or V(move)
+  type: list
+  elements: str
+resources:
+  description: Extended resources that are NICs.
+  returned: O(parts) has V(ofed) or V(move)
+  type: list
+  elements: str
+gpu_resources:
+  description: Extended resources that are GPUs, besides those with well-known names (C(rdma_gpu_resources)).
+  returned: O(parts) has V(ofed) or V(move)
+  type: list
+  elements: str
 requests:
   description:
     - For each group, the ways in which its pods can request RDMA, as M(zerocopy.rdma.workload_manifests) takes them.
@@ -218,14 +273,26 @@ ofed:
   elements: str
 sets:
   description: Sets of objects (M(zerocopy.rdma.applyset)), with C(name), C(namespace) and C(objects).
-  returned: O(sets=true)
+  returned: O(parts) has V(policies) or V(moved)
   type: list
   elements: dict
 unknown:
   description: Hosts that may need further objects, because nothing is known of them.
-  returned: O(sets=true)
+  returned: O(parts) has V(policies)
   type: list
   elements: str
+labels:
+  description: For each host, the labels that its node gets.
+  returned: O(parts) has V(moved)
+  type: dict
+counters:
+  description: For each host, the extended resources that its node gets and that no device plugin offers.
+  returned: O(parts) has V(moved)
+  type: dict
+status:
+  description: For each host, what its node then shows, as O(zerocopy.rdma.node_move#module:status).
+  returned: O(parts) has V(moved)
+  type: dict
 expected:
   description:
     - For each host, what DRA drivers should publish, as M(zerocopy.rdma.resource_slice_info) takes it.
@@ -248,8 +315,8 @@ warnings_shown:
   type: list
   elements: str
 text:
-  description: What pods can claim, and how it is aligned. Empty if RV(late).
-  returned: O(parts) has V(cluster)
+  description: What pods can claim, and how it is aligned (empty if RV(late)), or the plan of V(ofed) or V(move).
+  returned: O(parts) has V(cluster), V(ofed) or V(move)
   type: str
 differences:
   description: Differences between the devices that nodes publish and their facts. Empty if RV(late).

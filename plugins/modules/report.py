@@ -38,12 +38,14 @@ options:
         differences are shown once. In check mode and in diff mode, the text has each address of the links that a run
         would change. In diff mode, it also shows all differences, once for hosts that differ from each other in their
         own addresses and MAC addresses only.
+      - V(site) has a few lines about a run of C(zerocopy.rdma.site), which say how many nodes of each group were
+        changed, were left unchanged or failed, what was done to objects of the cluster, and how to verify the result.
       - V(audit) is the result of M(zerocopy.rdma.workload_audit).
       - V(benchmark) reads the logs of pairs of pods. A transfer that did not go over the NICs that the pod was given is
         an error, not a result. It summarises the runs of each template, and compares them with the group's unaligned
         template and with what ports can carry. C(docs/benchmark.schema.json) describes C(benchmark.json).
     type: str
-    choices: [verify, fleet, drift, audit, benchmark]
+    choices: [verify, fleet, drift, site, audit, benchmark]
     required: true
   hosts:
     description: Hosts that the report is about. By default, all hosts of the play.
@@ -83,7 +85,7 @@ options:
     default: []
   plan:
     description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)), for V(benchmark).
-    type: raw
+    type: path
   slices:
     description: The ResourceSlices of the cluster, for V(benchmark).
     type: list
@@ -146,8 +148,8 @@ failure:
   returned: V(verify) and V(benchmark)
   type: str
 lines:
-  description: The summary of the benchmark.
-  returned: O(kind=benchmark)
+  description: The summary. Empty for O(kind=site) if the run concerned neither nodes nor the cluster.
+  returned: O(kind=site) and O(kind=benchmark)
   type: list
   elements: str
 differ:

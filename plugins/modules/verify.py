@@ -78,10 +78,8 @@ options:
     description: Why V(cluster) has nothing to judge, with the C(task) of provision that failed and the C(reason).
     type: dict
   plan:
-    description:
-      - Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)), or
-        RV(zerocopy.rdma.move_plan#module:objects), for V(pods_plan) and V(pods).
-    type: raw
+    description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)), for V(pods_plan) and V(pods).
+    type: path
   sample:
     description: Number of nodes of each group on which pods are run. V(0) means all.
     type: int

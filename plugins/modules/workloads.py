@@ -26,7 +26,7 @@ attributes:
 options:
   plan:
     description: Directory of a plan with a part for the cluster (M(zerocopy.rdma.plan)).
-    type: raw
+    type: path
     required: true
   script:
     description: Content of C(rdma-env.sh), with which the containers start.

@@ -27,8 +27,8 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
 Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
 
-_ALL, _PUBLISHED = "zerocopy.rdma.cluster_info", "zerocopy.rdma.resource_slice_info"
-_RIGHTS = "zerocopy.rdma.cluster_rights"
+CLUSTER, PUBLISHED = "zerocopy.rdma.cluster_info", "zerocopy.rdma.resource_slice_info"
+USES, _RIGHTS = "zerocopy.rdma.node_move_info", "zerocopy.rdma.cluster_rights"
 # Where nodes or drivers may have been changed before, and where not.
 NOTHING_CHANGED, NOTHING_MORE = "Nothing was changed.", "Nothing more was changed."
 
@@ -42,13 +42,21 @@ def everything(question: Mapping[str, Any], ask: Ask, kept: str = NOTHING_CHANGE
 
     ``kept`` is the sentence about what the run has changed until now.
     """
-    answer = ask(_ALL, question)
+    answer = ask(CLUSTER, question)
     if answer.get("status") == HTTPStatus.FORBIDDEN:
-        raise ForbiddenError(f"{kept} {_why(_ALL, answer)}")
+        raise ForbiddenError(f"{kept} {_why(CLUSTER, answer)}")
     if answer.get("failed") or "kubernetes" not in answer:
-        why = _why(_ALL, answer).rstrip(".")
+        why = _why(CLUSTER, answer).rstrip(".")
         raise ValueError(f"{kept} {why}. With rdma_cluster=none, manifests are written instead.")
     return answer
+
+
+def answer(module: str, question: Mapping[str, Any], ask: Ask) -> Dict[str, Any]:
+    """What this module answers. Raises ValueError without an answer."""
+    found = ask(module, question)
+    if found.get("failed"):
+        raise ValueError(_why(module, found))
+    return found
 
 
 def _why(module: str, answer: Mapping[str, Any]) -> str:
@@ -79,10 +87,10 @@ def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:
     """What DRA drivers publish, where a strategy needs it. Raises ValueError without an answer."""
     if not fleet.with_cluster or not fleet.resource_api:
         return {}
-    answer = ask(_PUBLISHED, {"gather_subset": ["slices"]})
-    if answer.get("failed") or "slices" not in answer:
-        raise ValueError(_why(_PUBLISHED, answer))
-    return answer
+    found = answer(PUBLISHED, {"gather_subset": ["slices"]}, ask)
+    if "slices" not in found:
+        raise ValueError(_why(PUBLISHED, found))
+    return found
 
 
 def question(fleet: Fleet, resource_api: bool, with_slices: bool, wait: bool, unready: Sequence[str]) -> Dict[str, Any]:

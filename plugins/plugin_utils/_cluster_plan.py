@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
@@ -43,37 +43,34 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     if options["ask"] != ALL:
         return _without_steps(run_of, options, ask)
     present, wait = options["state"] == "present", options["wait"] and not run_of.check
-    question = _question(run_of, options, wait)
+    unready = [*options["unready"], *run_of.failed]
+    question = _cluster_look.question(run_of, run_of.resource_api, run_of.resource_api and present, wait, unready)
     # With a plan of before, nodes may have been changed since, and drivers before claims are planned again.
     kept = _cluster_look.NOTHING_MORE if options["plan"] else _cluster_look.NOTHING_CHANGED
-    try:
-        answer = _cluster_look.everything(question, ask, kept) if run_of.with_cluster else {}
-    except _cluster_look.ForbiddenError as error:
-        lacking = _rights(run_of, options, ask, question, kept)
-        raise ValueError("\n".join([f"{kept} Fix this first:", *lacking]) if lacking else str(error)) from error
+    chosen: Sequence[str] = options["strategies"]
+    answer: Dict[str, Any] = {}
+    if run_of.with_cluster:
+        answer = looked(run_of, question, chosen, ask, kept, options["rights"], present)
     # Who only compares the cluster wants to know of all.
     compared = options["published"]
     is_late = bool(answer) and not (wait or run_of.check or compared) and _cluster_look.late(run_of, answer)
     # Outside check mode, the driver of a chart and its classes will exist when claims are applied.
     classes = not (registry.charts(run_of.values) and (run_of.check or is_late))
     state = _cluster_look.state(answer, classes) if answer else _cluster_look.state_of_manifests(run_of)
-    if options["labels"]:
-        state = replace(state, labels=options["labels"])
     if present:
         restarted = _fleet.restarted(run_of.context["hostvars"], run_of.hosts) if not wait else []
         # Together with the nodes' part, it is made before they are prepared.
         prepared = not run_of.check and "node" not in options["parts"]
         failed = [] if compared else run_of.failed
         plan = cluster_plan.cluster_plan(
-            run_of.hosts, state, run_of.known, options["strategies"], restarted, prepared=prepared, failed=failed
+            run_of.hosts, state, run_of.known, chosen, restarted, prepared=prepared, failed=failed
         )
-        # What is in the way of other strategies is nothing to who wants some objects.
-        if answer and not options["sets"]:
+        if answer:
             other = _other_fleet(run_of, answer["others"])
             plan.problems = [*other, *obstacles(run_of, state, answer["networks"]), *plan.problems]
     else:
         state = state if answer else ClusterState()
-        plan = cluster_plan.removal(run_of.hosts, state, run_of.known, options["strategies"])
+        plan = cluster_plan.removal(run_of.hosts, state, run_of.known, chosen)
     written = steps.written(plan.steps)
     wanted = [step for step in written if step["part"] in options["rights"]]
     # An administrator has all rights.
@@ -99,40 +96,40 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         "manifests": [{"name": each.name, "content": content(each)} for each in plan.manifests],
         "nodes": published.get("nodes") or {},
     }
-    return Planned({**result, **_details(run_of, options, plan, published)}, document)
+    return Planned({**result, **_details(run_of, options, published)}, document)
 
 
-def _question(run_of: Fleet, options: Mapping[str, Any], wait: bool) -> Dict[str, Any]:
-    resource_api = run_of.resource_api and not options["sets"]
-    with_slices = resource_api and options["state"] == "present"
-    return _cluster_look.question(run_of, resource_api, with_slices, wait, [*options["unready"], *run_of.failed])
+def looked(
+    run_of: Fleet,
+    question: Mapping[str, Any],
+    strategies: Sequence[str],
+    ask: Ask,
+    kept: str = _cluster_look.NOTHING_CHANGED,
+    rights: Sequence[str] = (),
+    present: bool = True,
+) -> Dict[str, Any]:
+    """All that steps depend on. Raises ValueError.
 
-
-def _rights(run_of: Fleet, options: Mapping[str, Any], ask: Ask, question: Mapping[str, Any], kept: str) -> List[str]:
-    """What the user lacks who may not even read what the plan depends on, planned as for a cluster that has nothing.
-
-    To remove, each set may be there.
+    Who may not even read it is told all that the plan of these ``strategies`` takes, made as for a cluster that has
+    nothing. To remove, each set may be there.
     """
-    present = options["state"] == "present"
+    try:
+        return _cluster_look.everything(question, ask, kept)
+    except _cluster_look.ForbiddenError as error:
+        forbidden = error
     nothing = ClusterState(parents=() if present else None, extended_resources={}, counted=())
     make = cluster_plan.cluster_plan if present else cluster_plan.removal
-    plan = make(run_of.hosts, nothing, run_of.known, options["strategies"])
-    wanted = [step for step in plan.steps if step.part in options["rights"]]
-    return _cluster_look.denied(steps.written(wanted), ask, question, kept)
+    plan = make(run_of.hosts, nothing, run_of.known, strategies)
+    wanted = [step for step in plan.steps if step.part in rights]
+    lacking = _cluster_look.denied(steps.written(wanted), ask, question, kept)
+    raise ValueError("\n".join([f"{kept} Fix this first:", *lacking]) if lacking else str(forbidden)) from forbidden
 
 
-def _details(
-    run_of: Fleet, options: Mapping[str, Any], plan: ClusterPlan, published: Mapping[str, Any]
-) -> Dict[str, Any]:
+def _details(run_of: Fleet, options: Mapping[str, Any], published: Mapping[str, Any]) -> Dict[str, Any]:
     """What is returned only to who asks for it, because of its size."""
-    found: Dict[str, Any] = {}
-    if options["published"]:
-        found["expected"] = run_of.expected
-        if published:
-            found["published"] = published
-    if options["sets"]:
-        found.update(sets=[asdict(each) for each in plan.sets], unknown=plan.unknown)
-    return found
+    if not options["published"]:
+        return {}
+    return {"expected": run_of.expected, **({"published": published} if published else {})}
 
 
 def _device_plugin_gpus(run_of: Fleet, answer: Mapping[str, Any]) -> Dict[str, List[str]]:
@@ -152,7 +149,7 @@ def _without_steps(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Plann
     plan = cluster_plan.cluster_plan(run_of.hosts, state, run_of.known, options["strategies"], tolerant=False)
     result = {**_result(run_of, plan, True), "text": plan.text, "differences": [], "late": False, "leaving": {}}
     document = {**_document(run_of, plan, result), "asked": options["ask"]}
-    return Planned({**result, **_details(run_of, options, plan, answer)}, document)
+    return Planned({**result, **_details(run_of, options, answer)}, document)
 
 
 def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:

@@ -36,19 +36,15 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible-core has no
         )
         if checked.error_messages:
             raise AnsibleActionFail("; ".join(checked.error_messages))
-        self.task_vars, self.access = task_vars or {}, self.access_of(others)
+        if others:
+            raise AnsibleActionFail(f"Unsupported parameters: {', '.join(sorted(others))}")
+        self.task_vars = task_vars or {}
         context = RunVariables(self.task_vars, self._loader).task
         try:
             answer = self.answer(context, checked.validated_parameters)
         except ValueError as error:
             answer = {"failed": True, "msg": str(error)}
         return {**result, **_for_people.cleaned(answer)}
-
-    def access_of(self, others: Mapping[str, Any]) -> Dict[str, Any]:
-        """Options that are not in the documentation's own part: for one that asks the cluster, those of its access."""
-        if others:
-            raise AnsibleActionFail(f"Unsupported parameters: {', '.join(sorted(others))}")
-        return {}
 
     def answer(self, context: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
         """The result. Raises ValueError or AnsibleError."""

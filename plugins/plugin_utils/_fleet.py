@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
 
 # What the tasks of this run have left on hosts.
 _DRIFT, _KERNEL = "rdma_drift_result", "rdma_kernel_result"
@@ -56,6 +56,11 @@ class Fleet:
         return [str(name) for name in every if name not in left]
 
     @cached_property
+    def limits(self) -> Dict[str, int]:
+        """How many hosts of each group may be changed at a time."""
+        return _waves.limits({host.name: host.group for host in self.hosts}, self.context["hostvars"])
+
+    @cached_property
     def expected(self) -> Dict[str, Dict[str, Any]]:
         """By host what DRA drivers have to publish."""
         return registry.expected(self.hosts)
@@ -80,7 +85,24 @@ def strategies(fleet: Fleet) -> Dict[str, Any]:
         "drivers": [strategy.driver for strategy in every if strategy.driver],
         "driver_pods": registry.driver_pods(hosts, fleet.known),
         "objects": registry.cluster_queries(hosts),
-        "ofed_strategy": registry.of_ofed().name,
+    }
+
+
+def of_task(fleet: Fleet, *names: str) -> Dict[str, Any]:
+    """These variables as the task has them, in their types."""
+    own = {name: fleet.context[name] for name in names if name in fleet.context}
+    defaults = {name: fleet.known[name].get("default") for name in names}
+    return {**defaults, **plan_variables.converted(own, fleet.known)[0]}
+
+
+def names(fleet: Fleet, more: Sequence[str] = ()) -> Dict[str, List[str]]:
+    """By what the cluster tells NICs, GPUs and our DaemonSets, as ``node_move_info`` takes it; ``more`` are NICs."""
+    found = strategies(fleet)
+    return {
+        "ours": found["labels"],
+        "drivers": found["drivers"],
+        "resources": [*more, *(name for own in found["resources"].values() for name in own)],
+        "gpu_resources": list(of_task(fleet, "rdma_gpu_resources")["rdma_gpu_resources"] or ()),
     }
 
 

@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The plan of a run as files that only the user can read: one for each host, and one for the cluster.
+"""The plan of a run as files that only the user can read: one for each host, and one for each other part.
 
 Ansible removes them with its other temporary files at the end of the run. As a variable, the plan would be looked
 through for templates again for each host and task.
@@ -39,7 +39,12 @@ def write_file(path: str, content: Any) -> None:
 
 
 # The cluster's part, and a mark that it was used.
-_CLUSTER, _TAKEN = "cluster.json", "cluster.taken"
+_CLUSTER, _TAKEN = "cluster", "cluster.taken"
+
+
+def _path(directory: str, name: str) -> str:
+    """The file of a part that is not of one host."""
+    return os.path.join(directory, f"{name}.json")
 
 
 def write(plan: RunPlan) -> str:
@@ -47,8 +52,9 @@ def write(plan: RunPlan) -> str:
     directory = tempfile.mkdtemp(prefix="rdma-plan-", dir=constants.DEFAULT_LOCAL_TMP)
     for host, planned in plan.hosts.items():
         write_file(path_of(directory, host), planned.as_dict())
-    if plan.cluster is not None:
-        write_file(os.path.join(directory, _CLUSTER), plain(plan.cluster))
+    parts = plan.others if plan.cluster is None else {**plan.others, _CLUSTER: plan.cluster}
+    for name, content in parts.items():
+        write_file(_path(directory, name), plain(content))
     return directory
 
 
@@ -61,18 +67,23 @@ def host_plan(directory: str, host: str) -> HostPlan:
         raise AnsibleError(f"{host}: {directory} has no plan for this host: {error}") from error
 
 
-def cluster_plan(directory: str) -> Dict[str, Any]:
-    """The cluster's part. Raises AnsibleError where this run has planned nothing for it."""
+def part(directory: str, name: str) -> Dict[str, Any]:
+    """A part that is not of one host. Raises AnsibleError where this run has planned nothing for it."""
     try:
-        with open(os.path.join(directory, _CLUSTER), encoding="utf-8") as file:
+        with open(_path(directory, name), encoding="utf-8") as file:
             found: Dict[str, Any] = json.load(file)
     except (OSError, ValueError) as error:
-        raise AnsibleError(f"plan is {directory!r}, which has no plan of this run for the cluster: {error}") from error
+        raise AnsibleError(f"plan is {directory!r}, which has no plan of this run for the {name}: {error}") from error
     return found
 
 
+def cluster_plan(directory: str) -> Dict[str, Any]:
+    """The cluster's part. Raises AnsibleError where this run has planned nothing for it."""
+    return part(directory, _CLUSTER)
+
+
 def cluster_plan_if_any(directory: str) -> Optional[Dict[str, Any]]:
-    return cluster_plan(directory) if os.path.isfile(os.path.join(directory, _CLUSTER)) else None
+    return cluster_plan(directory) if os.path.isfile(_path(directory, _CLUSTER)) else None
 
 
 def taken(directory: str, usable: Callable[[Mapping[str, Any]], bool]) -> Optional[Dict[str, Any]]:

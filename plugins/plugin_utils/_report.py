@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The reports of verify, drift, audit, benchmark and of the fleet: documents, and their pages as files."""
+"""The reports of verify, drift, audit, benchmark, site and of the fleet: documents, and their pages as files."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.veri
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import drift as report_drift
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import earlier as report_earlier
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import site as report_site
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.html import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.junit import junit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.prometheus import prometheus
@@ -40,6 +41,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _files,
     _groups,
     _inventory,
+    _provisioned,
     _run,
     _verify,
     _verify_inventory,
@@ -138,18 +140,29 @@ def fleet(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     return {"files": {_files.artifact(options["html"], context): html(read(documents.plain(whole)))}}
 
 
-def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
+def _compared(context: Map, options: Map) -> List[report_drift.HostDrift]:
     hostvars = context["hostvars"]
-    answers = [
+    return [
         report_drift.read(host, _groups.of(hostvars, host), _inventory.raw(hostvars[host], report_drift.RESULT))
         for host in _hosts(context, options)
     ]
-    view = report_drift.view(answers, mode.check, mode.diff)
+
+
+def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
+    view = report_drift.view(_compared(context, options), mode.check, mode.diff)
     shown = {name: value for name, value in view.items() if name != "text"}
     return {
         **view,
         "files": {_files.artifact(options["json"], context): f"{_json(shown)}\n"} if options["json"] else {},
     }
+
+
+def site(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
+    nodes, active = _compared(context, options), set(context["ansible_play_hosts"])
+    failed = [node.host for node in nodes if node.host not in active]
+    sets = _provisioned.objects(context["hostvars"][str(context["inventory_hostname"])])
+    run = _run.of(context, {node.host: node.group for node in nodes})
+    return {"files": {}, "lines": report_site.lines(report_site.SiteRun(nodes, failed, sets, mode.check, run))}
 
 
 def audit(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
@@ -186,6 +199,7 @@ KINDS: Dict[str, Callable[[Map, Map, Mode], Dict[str, Any]]] = {
     "verify": verify,
     "fleet": fleet,
     "drift": drift,
+    "site": site,
     "audit": audit,
     "benchmark": benchmark,
 }

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -21,7 +21,9 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _cluster_look,
     _cluster_plan,
     _fleet,
+    _moves,
     _node_plan,
+    _ofed,
     _plan_files,
     _preflight,
     _tags,
@@ -31,6 +33,8 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import RunVariables
 
 _PRESENT, _ABSENT = "present", "absent"
+# Parts that later calls carry on.
+_POLICIES, _MOVE = "policies", "move"
 _TEXTS: Dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 
 
@@ -109,7 +113,7 @@ def _node(making: Making) -> None:
 
 
 def _cluster(making: Making) -> None:
-    fleet, first = _fleet.fleet(making.run.task, making.options["hosts"]), making.options["plan"]
+    fleet, first = _fleet.fleet(making.run.task), making.options["plan"]
     if first and not making.options["wait"]:
         earlier = _cluster_plan.still_right(fleet, first)
         if earlier is not None:
@@ -124,6 +128,40 @@ def _cluster(making: Making) -> None:
     making.plan.cluster = found.document
 
 
+def _begun(making: Making, name: str, found: _cluster_plan.Planned) -> None:
+    """What later calls carry on, who find it by this name."""
+    making.problems += found.result.pop("problems")
+    making.result.update(found.result)
+    making.plan.others[name] = found.document
+
+
+def _first(making: Making, name: str) -> Dict[str, Any]:
+    return _plan_files.part(making.options["plan"], name)
+
+
+def _ofed_of(making: Making) -> None:
+    fleet = _fleet.fleet(making.run.task)
+    _begun(making, _POLICIES, _ofed.rollout(fleet, making.options["ramp"], making.ask))
+
+
+def _policies(making: Making) -> None:
+    first, planned = _first(making, _POLICIES), making.options["planned"]
+    found = _ofed.policies(making.run.task, first, planned, making.ask)
+    making.problems += found.pop("problems")
+    making.result.update(found)
+
+
+def _move(making: Making) -> None:
+    fleet = _fleet.fleet(making.run.task)
+    _begun(making, _MOVE, _moves.plan(fleet, making.options["hosts"], making.options["ramp"], making.ask))
+
+
+def _moved(making: Making) -> None:
+    found = asdict(_moves.objects(_fleet.fleet(making.run.task), making.run.hosts, _first(making, _MOVE)))
+    making.plan.cluster = {name: found[name] for name in ("sets", "requests")}
+    making.result.update({name: found[name] for name in ("sets", "labels", "counters", "status")})
+
+
 # Each adds its part.
 PARTS: Dict[str, Callable[[Making], None]] = {
     "tags": _tags_of,
@@ -133,6 +171,10 @@ PARTS: Dict[str, Callable[[Making], None]] = {
     "node": _node,
     "waves": _waves_of,
     "cluster": _cluster,
+    "ofed": _ofed_of,
+    "policies": _policies,
+    "move": _move,
+    "moved": _moved,
 }
 
 SPEC: Dict[str, Any] = {
@@ -152,8 +194,7 @@ SPEC: Dict[str, Any] = {
     "published": {"type": "bool", "default": False},
     "rights": {"type": "list", "elements": "str", "choices": [DRIVER, CLAIMS], "default": []},
     "hosts": _TEXTS,
-    "labels": {"type": "dict", "default": {}},
-    "sets": {"type": "bool", "default": False},
+    "planned": {"type": "bool", "default": False},
     "ramp": {"type": "raw", "default": list(RAMP)},
 }
 

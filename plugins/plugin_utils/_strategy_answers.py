@@ -4,14 +4,13 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What actions need of a plan that tasks have: of its file, or of what the action ``move_plan`` returns."""
+"""What actions need of the cluster's part of a plan."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Union
+from typing import Any, Dict, List, NamedTuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _plan_files
 
 
@@ -22,13 +21,9 @@ class Answers(NamedTuple):
     requests: Dict[str, List[PodRequest]]
 
 
-def read(plan: Union[str, Mapping[str, Any]]) -> Answers:
-    """``plan`` is the directory of a plan with a part for the cluster, or the plan of a move. Raises AnsibleError."""
-    if isinstance(plan, str):
-        found = _plan_files.cluster_plan(plan)
-        plan = {"sets": found["sets"], "requests": found["requests"]}
-    objects = [item for planned_set in plain(plan["sets"]) for item in planned_set["objects"]]
-    requests = {
-        group: [PodRequest(**request) for request in of_group] for group, of_group in plain(plan["requests"]).items()
-    }
+def read(directory: str) -> Answers:
+    """Of the plan in this directory, which has a part for the cluster. Raises AnsibleError."""
+    plan = _plan_files.cluster_plan(directory)
+    objects = [item for planned_set in plan["sets"] for item in planned_set["objects"]]
+    requests = {group: [PodRequest(**request) for request in of_group] for group, of_group in plan["requests"].items()}
     return Answers(objects, requests)

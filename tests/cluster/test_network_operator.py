@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, Sequence
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.modules import object_fields
+from ansible_collections.zerocopy.rdma.plugins.modules import cluster_apply
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, pod_spec, workload
 from ansible_collections.zerocopy.rdma.tests.cluster.network_operator import definitions
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
@@ -83,12 +83,14 @@ def there(cluster_set: ClusterSet, *kinds: str) -> set[str]:
 def make_fields(
     cluster_set: ClusterSet, run_module: Callable[..., Object], control_plane: Any
 ) -> Callable[..., Object]:
-    """Calls the module for fields of the policy."""
+    """Carries out a step for fields of the policy, or without a ``spec`` takes them back."""
 
-    def call(spec: Object, manager: str = "ours", **options: Any) -> Object:
-        wanted = {**IDENTITY, **({"spec": spec} if spec else {})}
-        where = {"kubeconfig": str(control_plane.kubeconfig), "object": wanted, "field_manager": manager}
-        return run_module(object_fields, **where, **options)
+    def call(spec: Object | None, manager: str = "ours", without: Sequence[str] = (), **options: Any) -> Object:
+        wanted = {**IDENTITY, **({} if spec is None else {"spec": spec})}
+        step = {"kind": "fields", "title": "Fields", "part": "driver", "object": wanted, "manager": manager}
+        steps = [{**step, "without": list(without)}]
+        done = run_module(cluster_apply, kubeconfig=str(control_plane.kubeconfig), steps=steps, **options)
+        return {**done.get("steps", [{}])[0], **done}
 
     return call
 
@@ -96,10 +98,10 @@ def make_fields(
 def test_fields_of_others_are_left_alone(
     cluster_set: ClusterSet, install: Install, fields: Callable[..., Object]
 ) -> None:
-    assert not fields({}, state="absent")["changed"]
+    assert not fields(None)["changed"]
     install(False)
     ours, both = ({"secondaryNetwork": {**site, "multus": MULTUS}} for site in ({}, {"cniPlugins": PLUGINS}))
-    assert not fields({}, state="absent")["changed"]
+    assert not fields(None)["changed"]
     predicted = fields(ours, _ansible_check_mode=True, _ansible_diff=True)
     assert there(cluster_set, "nicclusterpolicies") == set()
     done = fields(ours, _ansible_diff=True)
@@ -117,13 +119,13 @@ def test_fields_of_others_are_left_alone(
     assert "spec.secondaryNetwork.cniPlugins belongs to somebody; the object was not changed" in said
     assert policy(cluster_set) == {**SITES, **other}
     assert fields(ours, "another")["changed"]
-    assert actions(fields({}, state="absent")) == {f"NicClusterPolicy {POLICY}": "configured"}
+    assert actions(fields(None)) == {f"NicClusterPolicy {POLICY}": "configured"}
     assert policy(cluster_set) == both
     said = fields({"unknown": 1})["msg"]
     assert ".spec.unknown: field not declared in schema" in said
-    assert fields({}, "another", state="absent")["changed"]
+    assert fields(None, "another")["changed"]
     assert policy(cluster_set) == SITES
-    assert not fields({}, "another", state="absent")["changed"]
+    assert not fields(None, "another")["changed"]
 
 
 def test_a_policy_of_which_nobody_has_anything_goes(
@@ -134,13 +136,11 @@ def test_a_policy_of_which_nobody_has_anything_goes(
         assert fields({name: {**MULTUS, "config": "{}"}}, manager)["changed"]
     # Of its controller, whose status goes with it.
     cluster_set.patch("nicclusterpolicies", POLICY, {"status": {"state": "ready"}}, "operator", "status")
-    assert fields({}, "one", state="absent")["changed"]
+    assert fields(None, "one")["changed"]
     assert set(policy(cluster_set)) == {"sriovDevicePlugin"}
-    assert actions(fields({}, "two", state="absent", _ansible_check_mode=True)) == {
-        f"NicClusterPolicy {POLICY}": "pruned"
-    }
+    assert actions(fields(None, "two", _ansible_check_mode=True)) == {f"NicClusterPolicy {POLICY}": "pruned"}
     assert there(cluster_set, "nicclusterpolicies") != set()
-    fields({}, "two", state="absent")
+    fields(None, "two")
     assert there(cluster_set, "nicclusterpolicies") == set()
 
 

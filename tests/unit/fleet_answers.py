@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import RunPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import in_use, registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _fleet, _inventory, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _fleet, _inventory, _plan_files, _strategy_inventory
 
 Context = Mapping[str, Any]
 Hostvars = Mapping[str, Mapping[str, Any]]
@@ -25,6 +26,11 @@ def strategy_plan(
     found = _strategy_inventory.hosts(context, hosts, hostvars)
     plan = partial(registry.plan_of, name) if name else registry.plan
     return asdict(_strategy_inventory.planned(context, found, plan, _strategy_inventory.cluster(**cluster)))
+
+
+def written(plan: Mapping[str, Any]) -> str:
+    """The directory of a plan in which strategies answer this."""
+    return _plan_files.write(RunPlan(cluster={name: plan[name] for name in ("sets", "requests")}))
 
 
 def strategies(

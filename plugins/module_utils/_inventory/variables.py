@@ -81,7 +81,7 @@ def results() -> Options:
         "rdma_images": {"type": "raw"},
         "rdma_node_plan": {"type": "str"},
         "rdma_migrate_plan": {"type": "raw"},
-        "rdma_ofed_plan": {"type": "raw"},
+        "rdma_ofed_waves": {"type": "raw"},
         "rdma_plan_provisions": {"type": "bool"},
         "rdma_preflight_parts": {"type": "raw"},
         "rdma_preflight_role": {"type": "str"},

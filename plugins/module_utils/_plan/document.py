@@ -34,10 +34,14 @@ class HostPlan:
 
 @dataclass
 class RunPlan:
-    """The plan of a run for each of its hosts, by name, and for the cluster (``None`` for nothing there)."""
+    """The plan of a run for each of its hosts, by name, and for the cluster (``None`` for nothing there).
+
+    ``others`` are parts of single playbooks, by name: what later calls of the run plan the rest of.
+    """
 
     hosts: Mapping[str, HostPlan] = field(default_factory=dict)
     cluster: Optional[Mapping[str, Any]] = None
+    others: Dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def host_plan(document: Mapping[str, Any]) -> HostPlan:

@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import pl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
-from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan, written
 
 PAIRED = {"name": "h100-2gpu-2nic", "gpus": 2, "nics": 2}
 # Two nodes like this one, where GPUs and NICs share root complexes.
@@ -61,7 +61,7 @@ def shared(facts_of: Callable[..., Any]) -> dict[str, Any]:
 
 def planned(found: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
     """The waves as tasks have them."""
-    every: list[list[dict[str, Any]]] = part("pods_plan", {}, plan=found, **options)["waves"]
+    every: list[list[dict[str, Any]]] = part("pods_plan", {}, plan=written(found), **options)["waves"]
     return every
 
 
@@ -113,7 +113,7 @@ def make_judged(facts_of: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
             for name in HOSTS
         }
         wave = {"item": pods, "pods": [one["result"] for one in pods], "in_use": changed.get("in_use", {})}
-        return part("pods", hostvars, plan=found, slices=resource_slices(devices), probed=[wave])
+        return part("pods", hostvars, plan=written(found), slices=resource_slices(devices), probed=[wave])
 
     return judge
 

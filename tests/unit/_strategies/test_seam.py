@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
@@ -33,7 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.none import NoStrategy
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _fleet, _inventory, _program, _strategy_inventory
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
-from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import strategy_checks
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import report, strategy_checks
 from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy_plan
 
 CHECKOUT = variables.ROLES.parent
@@ -169,7 +168,9 @@ def test_what_its_role_did_is_told_and_judged() -> None:
     result = {"objects": [{"kind": "ConfigMap", "namespace": "kube-system", "name": "toy", "action": "configured"}]}
     steps = [{"title": "Apply the objects (toy)", "set": "zerocopy-rdma-toy", **result}]
     hosts = fleet(rdma_provision_result={"steps": steps})
-    assert site_summary({}, list(hosts), hosts, list(hosts))[0] == "objects of the cluster: 1 configured"
+    assert (
+        report("site", hosts, {"ansible_play_hosts": list(hosts)})["lines"][0] == "objects of the cluster: 1 configured"
+    )
     (check,) = [one for one in strategy_checks(hosts, [], []) if one["id"] == "cluster.objects"]
     assert check["text"] == "ConfigMap kube-system/toy of set zerocopy-rdma-toy was changed by hand"
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping
 from ansible_collections.zerocopy.rdma.plugins.modules import workloads
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _workload_examples
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import options
-from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan, written
 
 Facts = Callable[..., dict[str, Any]]
 SCRIPT = (Path(__file__).resolve().parents[3] / "roles/rdma_workloads/files/rdma-env.sh").read_text("utf-8")
@@ -66,7 +66,7 @@ def made(
     assert plan["problems"] == []
     chosen = options(
         workloads,
-        plan=plan,
+        plan=written(plan),
         script=SCRIPT,
         settings={**SETTINGS, **settings},
         requests=requests or {},

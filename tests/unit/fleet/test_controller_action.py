@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible import constants
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.zerocopy.rdma.plugins.action import move_plan, verify
+from ansible_collections.zerocopy.rdma.plugins.action import plan, verify
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _plan_files
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import acted, play
 
 Answers = dict[str, dict[str, Any]]
@@ -56,19 +59,22 @@ class Modules:
         return {"failed": True, "msg": "no"} if module == self.failing else ANSWERS[module]
 
 
-def test_a_move_looks_at_the_cluster_once() -> None:
-    modules = Modules()
-    found = acted(move_plan, play(HOSTS), modules, moving=["n1"], resources=["rdma/x"], context="lab")
+def test_a_move_looks_at_the_cluster_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    modules, variables = Modules(), play(HOSTS, ansible_play_batch=["n1"], rdma_audit_resources=["rdma/x"])
+    found = acted(plan, variables, modules, parts=["move"], hosts=["n1"], context="lab")
     assert list(modules.called) == ["node_move_info", "cluster_info", "resource_slice_info"]
     assert {asked["context"] for asked in modules.called.values()} == {"lab"}
     assert "rdma/x" in modules.called["node_move_info"]["resources"]
-    assert (found["waves"], found["finish"], found["cluster"]["kubernetes"]) == ([["n1"]], True, "v1.36.3")
+    assert (found["waves"], found["finish"], found["nodes"]["n1"]["mark"]) == ([["n1"]], True, None)
     # A wave takes what the cluster has answered before.
-    again = acted(move_plan, play(HOSTS), now=["n1"], cluster=found["cluster"])
-    assert set(again["objects"]) >= {"sets", "labels", "counters", "status", "requests"}
+    again = acted(plan, variables, parts=["moved"], plan=found["directory"])
+    assert (list(again["labels"]), list(again["counters"]), again["status"]) == (["n1"], ["n1"], {})
+    assert set(_plan_files.cluster_plan(again["directory"])) == {"sets", "requests"}
 
 
 def test_a_cluster_that_does_not_answer_ends_the_plan() -> None:
     modules = Modules("cluster_info")
-    assert acted(move_plan, play(HOSTS), modules, moving=["n1"]) == {"failed": True, "msg": "no"}
+    found = acted(plan, play(HOSTS), modules, parts=["move"], hosts=["n1"])
+    assert found == {"failed": True, "msg": "no"}
     assert "resource_slice_info" not in modules.called

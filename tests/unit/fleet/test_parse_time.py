@@ -93,7 +93,6 @@ CHANGE = {
         "node",
         "node_extended_resources",
         "node_labels",
-        "object_fields",
     )
 }
 

@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import report
 from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import HOSTS, KIND, plan, shared
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import options
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import written
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "benchmark.schema.json").read_text("utf-8"))
 ALIGNED = {"name": "h100-1gpu-1nic", "gpus": 1, "nics": 1}
@@ -37,7 +38,7 @@ MODEL = {
 
 
 def planned(strategies: dict[str, Any], **own: Any) -> dict[str, Any]:
-    return _benchmark.planned(options(benchmark_plan, plan=strategies, **own))
+    return _benchmark.planned(options(benchmark_plan, plan=written(strategies), **own))
 
 
 class Bench:
@@ -85,7 +86,7 @@ class Bench:
             "benchmark",
             hostvars,
             results=[{"item": pair, **result} for pair, result in zip(pairs, results)],
-            plan=self.plan,
+            plan=written(self.plan),
             slices=resource_slices(self.devices),
             fraction=self.fraction,
             parameters=self.asked,

@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._prove.pods import (
     planned,
     waves,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import written
 
 # A fixture that is defined elsewhere.
 __all__ = ["make_judged"]
@@ -371,7 +372,7 @@ def test_pods_on_a_node_that_has_moved(pods: list[dict[str, Any]], facts_of: Cal
     pods[1]["result"]["output"] = ""
     hostvars = {name: {"ansible_facts": {"rdma": facts_of(KIND)}} for name in HOSTS}
     wave = {"item": pods, "pods": [each["result"] for each in pods]}
-    judged = {name: part("pods", hostvars, plan=found, probed=[wave], node=name)["checks"] for name in HOSTS}
+    judged = {name: part("pods", hostvars, plan=written(found), probed=[wave], node=name)["checks"] for name in HOSTS}
     assert {name: {check["host"] for check in checks} for name, checks in judged.items()} == {
         "n1": {"n1"},
         "n2": {"n2"},

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible import context as command_line
 
-from ansible_collections.zerocopy.rdma.plugins.filter.site_summary import site_summary
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import report
 
 UNCHANGED: dict[str, Any] = {"changed": False, "unfinished": False, "error": None}
 CONTEXT = {"ansible_inventory_sources": ["/srv/inventory"], "groups": {}}
@@ -52,9 +52,11 @@ def applied(*actions: str, name: str = "claims") -> dict[str, Any]:
 APPLIED = {"steps": [applied("created", "unchanged", "unchanged", "kept"), {"title": "Label the nodes", "nodes": []}]}
 
 
-def said(hostvars: dict[str, Any], failed: tuple[str, ...] = (), **context: Any) -> list[str]:
+def said(hostvars: dict[str, Any], failed: tuple[str, ...] = (), check: bool = False, **variables: Any) -> list[str]:
     active = [name for name in hostvars if name not in failed]
-    return site_summary({**CONTEXT, **context}, list(hostvars), hostvars, active)
+    own = {"ansible_play_hosts": active, **({"inventory_hostname": active[0]} if active else {})}
+    found: list[str] = report("site", hostvars, {**CONTEXT, **own, **variables}, check)["lines"]
+    return found
 
 
 def test_nodes_of_each_group_and_the_next_command() -> None:
@@ -97,7 +99,7 @@ def test_the_next_command_repeats_extra_variables(monkeypatch: pytest.MonkeyPatc
 
 def test_check_mode_says_what_would_be() -> None:
     hostvars = {**HOSTVARS, "h100-01": {**HOSTVARS["h100-01"], "rdma_provision_result": APPLIED}}
-    assert said(hostvars, ("a100-02",), ansible_check_mode=True) == [
+    assert said(hostvars, ("a100-02",), check=True) == [
         "h100: 2 would be changed (h100-[02-03]), 1 unchanged",
         "a100: 1 failed (a100-02), 1 unchanged",
         "objects of the cluster, if applied: 1 created, 1 kept, 2 unchanged",

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import pytest
 import yaml
 from jinja2.nativetypes import NativeEnvironment
 
-from ansible_collections.zerocopy.rdma.plugins.filter.ofed_plan import ofed_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.waves import RAMP
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _fleet, _ofed
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems as prepare_problems
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.device_plugin_plan import (
     SHARED_DEVICE,
@@ -22,6 +24,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.device_plugin.devi
     Hosts,
     objects,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.action_options import play
 from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategies, strategy_plan
 
 LABEL, TRIAL = SHARED_DEVICE.label, "zerocopy.rdma.node-restriction.kubernetes.io/ofed"
@@ -58,10 +61,14 @@ def user(name: str) -> dict[str, str]:
 
 
 def rollout(
-    hosts: Hosts, nodes: list[dict[str, Any]], probe: dict[str, Any] | None = None, **own: Any
+    hosts: Hosts, nodes: list[dict[str, Any]], probe: dict[str, Any] | None = None, failed: Sequence[str] = ()
 ) -> dict[str, Any]:
-    probes = {name: {**PROBE, **(probe or {})} for name in hosts}
-    return ofed_plan({}, list(hosts), hosts, {node["name"]: node for node in nodes}, probes, **own)
+    """The plan, and of its document the labels."""
+    probed = {name: {**own, "__rdma_ofed_probe": {**PROBE, **(probe or {})}} for name, own in hosts.items()}
+    variables = play(probed, ansible_play_hosts=[name for name in hosts if name not in failed])
+    answer = {"nodes": {node["name"]: node for node in nodes}}
+    found = _ofed.rollout(_fleet.fleet(variables), RAMP, lambda _module, _question: answer)
+    return {**found.result, "labels": found.document["labels"]}
 
 
 def policies(found: dict[str, Any]) -> dict[str, Any]:
@@ -212,7 +219,8 @@ def test_one_node_of_each_group_goes_alone(facts_of: Facts) -> None:
     nodes[1] = use(hosts, "v100-02", "v100.ofed", unschedulable=True)
     nodes[1]["labels"][TRIAL] = "trial"
     found = rollout(hosts, nodes)
-    assert (found["waves"], found["done"]) == ([["h100-01"], ["v100-02"], ["h100-02"]], ["v100-01"])
+    assert found["waves"] == [["h100-01"], ["v100-02"], ["h100-02"]]
+    assert found["text"].endswith("\nNodes that already have the OFED driver: v100-01")
     assert (found["nodes"]["v100-02"]["was"], found["nodes"]["v100-02"]["loaded"]) == ("v100.operator", True)
 
 
@@ -229,7 +237,7 @@ def test_a_node_that_failed_before_is_left_out(facts_of: Facts) -> None:
     # Its facts may be those of an earlier run, and there is no probe of it.
     found = rollout(hosts, [use(hosts, name) for name in hosts], failed=["v100-01"])
     assert (found["problems"], found["refused"], found["waves"]) == ([], {}, [["v100-02"]])
-    assert found["warnings"] == ["v100-01 is left out, because it failed before"]
+    assert found["text"].endswith("\nv100-01 is left out, because it failed before")
 
 
 def test_the_way_back_is_taken_node_by_node(facts_of: Facts) -> None:
@@ -256,7 +264,7 @@ def test_nodes_whose_nics_are_in_use_are_left_out(facts_of: Facts) -> None:
     nodes = [use(hosts, "v100-01", users=[user(f"worker-{number}") for number in range(4)]), use(hosts, "v100-02")]
     found = rollout(hosts, nodes)
     shown = "training/worker-0, training/worker-1, training/worker-2 and 1 more"
-    assert found["warnings"] == [f"v100-01 is left out, because pods use its NICs: {shown}"]
+    assert found["text"].endswith(f"\nv100-01 is left out, because pods use its NICs: {shown}")
     assert (found["problems"], found["waves"]) == ([], [["v100-02"]])
     nodes[1]["users"] = [user("other")]
     assert len(rollout(hosts, nodes)["problems"]) == 1
@@ -275,7 +283,33 @@ def test_the_way_back_does_not_wait_for_the_last_node_of_a_group(facts_of: Facts
     last = use(hosts, "v100-02", "v100.ofed", users=[user("worker")])
     found = rollout(hosts, [use(hosts, "v100-01"), last, use(hosts, "h100-01", "h100.ofed")])
     assert (found["problems"], found["waves"]) == ([], [["h100-01"]])
-    assert found["warnings"] == ["v100-02 is left out, because pods use its NICs: training/worker"]
+    assert found["text"].endswith("\nv100-02 is left out, because pods use its NICs: training/worker")
+
+
+def test_policies_are_those_for_the_labels_that_nodes_have_or_get(facts_of: Facts) -> None:
+    hosts = fleet(facts_of)
+    # Somebody else's strategy would be in the way of provision, but not of these.
+    nodes = {
+        name: {LABEL: "v100.operator", "zerocopy.rdma.node-restriction.kubernetes.io/group": "x"} for name in hosts
+    }
+    first = {"hosts": list(hosts), "labels": {name: {LABEL: "v100.ofed"} for name in hosts}}
+    answer: dict[str, Any] = {"kubernetes": "v1.36.3", "administrator": False, "networks": {}, "nodes": nodes}
+    answer.update(daemon_sets=[], objects=[], parents=[], others=[], held={}, extended_resources={}, counted=[])
+    answer["kinds"] = [f"{kind}.mellanox.com" for kind in ("NicClusterPolicy", "NicNodePolicy")]
+    asked: list[dict[str, Any]] = []
+
+    def ask(module: str, question: Mapping[str, Any]) -> dict[str, Any]:
+        asked.append({"module": module, **question})
+        return answer
+
+    for planned, value in ((True, "v100.ofed"), (False, "v100.operator")):
+        # Of the play that carries it out.
+        found = _ofed.policies(play({"v100-01": {}, **hosts}, ansible_play_hosts_all=["v100-01"]), first, planned, ask)
+        assert set(policies(found)) == {value}
+        assert found["unknown"] == []
+    assert {each["module"] for each in asked} == {"zerocopy.rdma.cluster_info"}
+    # DRA is of no concern.
+    assert not any(each["resource_api"] or "published" in each for each in asked)
 
 
 def of_facts(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any], dict[str, Any]], Any]:

@@ -188,7 +188,7 @@ def test_every_plan_keeps_the_protection(hosts: list[InventoryHost], hostvars: d
         assert whole["sets"][0]["objects"] == before
     uses = {name: node_use.written(NodeUse(name, labels)) for name, labels in nodes.items()}
     moved = move_objects(hostvars, [OTHER], nodes=uses, daemon_sets=daemon_sets)
-    assert moved["objects"]["sets"][0]["objects"] == before
+    assert moved["sets"][0]["objects"] == before
 
 
 def test_verify_needs_no_containers_of_the_driver(
