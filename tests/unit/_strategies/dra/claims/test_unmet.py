@@ -146,7 +146,7 @@ def test_nodes_that_publish_no_nic_do_not_keep_others_from_their_claims(facts_of
     found = planner.plan(hosts, every, tolerant=True)
     assert found.problems == []
     assert found.unmet == {"lab-01": [problem]}
-    assert "lab-01: rdma_claims_templates[0] (lab) cannot be satisfied on any node. lab-01: 0 NICs" in problem
+    assert "lab-01: rdma_claims_templates[0] (lab) cannot be satisfied on any node. lab-01: 0 matching NICs" in problem
     # By the facts where nothing else is to be had, and by what is published everywhere else.
     assert found.objects == planner.plan(hosts, resource_slices([*slices["v100-01"], *slices["v100-02"]])).objects
     assert "gpu matches 3 of 3 GPUs on each of 2 nodes" in found.text
