@@ -261,7 +261,7 @@ def test_the_playbook_proves_claims_against_what_is_published(
     publish([device for name in nics for device in [*gpus[name], other[name]]])
     said, done = playbook.partly(**own)
     assert set(said) == {"v100-01", "v100-02"}
-    unmet = "rdma_claims_templates[1] (v100-1nic) cannot be satisfied on any node. v100-[01-02]: 0 NICs"
+    unmet = "rdma_claims_templates[1] (v100-1nic) cannot be satisfied on any node. v100-[01-02]: 0 matching NICs"
     assert unmet in said["v100-02"]
     assert "although the facts allow it: DRANET runs there, but does not publish it" in said["v100-02"]
     shown = done["Show what pods can claim"]["msg"]
