@@ -248,7 +248,7 @@ def test_no_tenant_stops_the_audit_or_a_set_for_the_others(audit: Audit, workloa
     assert "more than 100 levels deep" in unseen[f"LeaderWorkerSet {namespace}/deep"]
     # Nobody knows what that one names, so the template stays; other sets go on.
     kept = reasons(workloads(objects=[config_map("other", namespace)]))
-    assert kept[old].startswith(f"may be in use: of LeaderWorkerSet {namespace}/deep, ")
+    assert kept[old].startswith(f"may be in use: LeaderWorkerSet {namespace}/deep may name it, ")
     workloads.kubectl("delete", "leaderworkersets.leaderworkerset.x-k8s.io", "deep", "-n", namespace)
     assert reasons(workloads(objects=[config_map("other", namespace)])) == {}
     workloads.kubectl("delete", "clusterrole,clusterrolebinding", "hostile-tenant")
