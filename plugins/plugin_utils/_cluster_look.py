@@ -27,8 +27,8 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
 Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
 
-CLUSTER, PUBLISHED = "zerocopy.rdma.cluster_info", "zerocopy.rdma.resource_slice_info"
-USES, _RIGHTS = "zerocopy.rdma.node_move_info", "zerocopy.rdma.cluster_rights"
+CLUSTER, USES = "zerocopy.rdma.cluster_info", "zerocopy.rdma.node_move_info"
+_PUBLISHED, _RIGHTS = "zerocopy.rdma.resource_slice_info", "zerocopy.rdma.cluster_rights"
 # Where nodes or drivers may have been changed before, and where not.
 NOTHING_CHANGED, NOTHING_MORE = "Nothing was changed.", "Nothing more was changed."
 
@@ -87,9 +87,9 @@ def published(fleet: Fleet, ask: Ask) -> Dict[str, Any]:
     """What DRA drivers publish, where a strategy needs it. Raises ValueError without an answer."""
     if not fleet.with_cluster or not fleet.resource_api:
         return {}
-    found = answer(PUBLISHED, {"gather_subset": ["slices"]}, ask)
+    found = answer(_PUBLISHED, {"gather_subset": ["slices"]}, ask)
     if "slices" not in found:
-        raise ValueError(_why(PUBLISHED, found))
+        raise ValueError(_why(_PUBLISHED, found))
     return found
 
 

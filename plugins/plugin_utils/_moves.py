@@ -35,8 +35,7 @@ def _look(run_of: Fleet, names: Map, ask: Ask) -> Dict[str, Any]:
     }
     uses = _cluster_look.answer(_cluster_look.USES, names, ask)
     cluster = _cluster_look.answer(_cluster_look.CLUSTER, question, ask)
-    slices = {"gather_subset": ["slices"]}
-    published = _cluster_look.answer(_cluster_look.PUBLISHED, slices, ask) if run_of.resource_api else {}
+    published = _cluster_look.published(run_of, ask)
     return {
         "nodes": uses["nodes"],
         "plugins": uses["plugins"],

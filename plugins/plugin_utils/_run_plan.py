@@ -61,6 +61,11 @@ class Making:
         task = self.run.task
         return task, self.hosts, task["hostvars"], task["groups"]["all"] if "groups" in task else ()
 
+    def add(self, part: Mapping[str, Any]) -> None:
+        """The result of a part, whose ``problems`` are among those of all parts."""
+        self.problems += part["problems"]
+        self.result.update((name, value) for name, value in part.items() if name != "problems")
+
 
 def _variables(making: Making) -> None:
     role = making.options["role"]
@@ -118,20 +123,16 @@ def _cluster(making: Making) -> None:
         earlier = _cluster_plan.still_right(fleet, first)
         if earlier is not None:
             making.directory = first
-            making.problems += earlier.pop("problems")
-            making.result.update(earlier, changes=[])
+            making.add({**earlier, "changes": []})
             return
     found = _cluster_plan.of_run(fleet, making.options, making.ask)
-    making.problems += found.result.pop("problems")
-    making.result.update(found.result)
-    making.result["changes"] = _cluster_plan.changes_since(first, found.document)
+    making.add({**found.result, "changes": _cluster_plan.changes_since(first, found.document)})
     making.plan.cluster = found.document
 
 
 def _begun(making: Making, name: str, found: _cluster_plan.Planned) -> None:
     """What later calls carry on, who find it by this name."""
-    making.problems += found.result.pop("problems")
-    making.result.update(found.result)
+    making.add(found.result)
     making.plan.others[name] = found.document
 
 
@@ -146,9 +147,7 @@ def _ofed_of(making: Making) -> None:
 
 def _policies(making: Making) -> None:
     first, planned = _first(making, _POLICIES), making.options["planned"]
-    found = _ofed.policies(making.run.task, first, planned, making.ask)
-    making.problems += found.pop("problems")
-    making.result.update(found)
+    making.add(_ofed.policies(making.run.task, first, planned, making.ask))
 
 
 def _move(making: Making) -> None:

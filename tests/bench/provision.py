@@ -83,8 +83,8 @@ def copies(count: int) -> Fleet:
 class Bench:
     """One tree with one fleet and an API server of its own."""
 
-    def __init__(self, plane: lifecycle.ControlPlane, tree: Tree, fleet: Fleet, scratch: Path) -> None:
-        self._plane, self._tree, self._fleet, self._scratch = plane, tree, fleet, scratch
+    def __init__(self, name: str, plane: lifecycle.ControlPlane, tree: Tree, fleet: Fleet, scratch: Path) -> None:
+        self._name, self._plane, self._tree, self._fleet, self._scratch = name, plane, tree, fleet, scratch
         self._log = scratch / "processes"
         hosts = {host: kind for group in fleet.values() for host, kind in group.items()}
         self._kubectl("create", "-f", "-", stdin=_listed([GPU_CLASS, *map(node, hosts)]))
@@ -99,7 +99,7 @@ class Bench:
         """Requests and processes of a run that changes nothing; one run may change something before."""
         found = self._count() or self._count()
         if found is None:
-            raise TreeError("the third run changed something")
+            raise TreeError(f"{self._name}: the third run changed something")
         return found
 
     def _count(self) -> Figures | None:
@@ -149,7 +149,7 @@ class Bench:
         used = _cpu()
         changed = _changed(self._play())
         if changed:
-            raise TreeError(f"a run changed {changed} things when nothing was left to change")
+            raise TreeError(f"{self._name}: a run changed {changed} things when nothing was left to change")
         return _cpu() - used
 
     def _play(self, counted: bool = False) -> str:
@@ -266,7 +266,7 @@ def _bench(name: str, tree: Tree, fleet: Fleet) -> Iterator[Bench]:
     scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=CHECKOUT / "build"))
     try:
         with lifecycle.running(f"bench-{name}-{os.getpid()}", audit=True) as plane:
-            yield Bench(plane, tree, fleet, scratch)
+            yield Bench(name, plane, tree, fleet, scratch)
     finally:
         shutil.rmtree(scratch)
 
@@ -279,12 +279,9 @@ def compare(trees: Mapping[str, Tree], fleet: Fleet, claims: int, rounds: int) -
         benches = {name: stack.enter_context(_bench(name, tree, fleet)) for name, tree in trees.items()}
         figures = {}
         for name, bench in benches.items():
-            try:
-                bench.provision()
-                bench.use(claims)
-                figures[name] = bench.settle()
-            except TreeError as error:
-                raise TreeError(f"{name}: {error}") from None
+            bench.provision()
+            bench.use(claims)
+            figures[name] = bench.settle()
         for _round in range(rounds):
             for name, bench in benches.items():
                 figures[name].cpu.append(bench.unchanged())

@@ -151,7 +151,12 @@ def _made(node: LinkState, stay: Set[Optional[str]]) -> List[str]:
 
 
 def _strays(
-    plan: LinkChanges, node: LinkState, made: Sequence[str], snapshot: Snapshot, ours: Set[str], edited: Set[str]
+    plan: LinkChanges,
+    node: LinkState,
+    made: Sequence[str],
+    snapshot: Snapshot,
+    ours: Set[str],
+    edited: Set[Optional[str]],
 ) -> Set[str]:
     """What links had on their ports goes, also where NetworkManager was killed and does not know that it made it.
 
@@ -226,8 +231,8 @@ def build(
         _down(plan, node, snapshot, gone)
         ours = {uuid for uuid in gone.values() if uuid} | {profile.uuid for profile in kept}
         used = {name for name in plan.left if not _give_back(plan, node, name, snapshot.devices.get(name), ours)}
-        uuids = {keyfile.uuid_in(text) for path, text in owned.items() if path not in paths}
-        theirs = _strays(plan, node, made, snapshot, ours, {uuid for uuid in uuids if uuid} - ours)
+        edited = {keyfile.uuid_in(text) for path, text in owned.items() if path not in paths} - ours
+        theirs = _strays(plan, node, made, snapshot, ours, edited)
         # Said once, and forgotten.
         plan.left += sorted(theirs)
         used |= theirs

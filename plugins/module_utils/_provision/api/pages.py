@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
@@ -59,3 +60,15 @@ def read(client: Client, path: str, query: Optional[Query], keep: Callable[[Obje
         if not more:
             return kept
         where = {"continue": more}
+
+
+def read_if_allowed(
+    client: Client, path: str, query: Optional[Query], keep: Callable[[Object], Sequence[_Kept]]
+) -> Optional[List[_Kept]]:
+    """The same, ``None`` where this user may not read it."""
+    try:
+        return read(client, path, query, keep)
+    except ApiError as error:
+        if error.status == HTTPStatus.FORBIDDEN:
+            return None
+        raise

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from http import HTTPStatus
 from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import kueue
@@ -17,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import cl
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import pages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import JSON, METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods
@@ -107,14 +106,11 @@ class _Info:
         """The DeviceClasses that Kueue maps, ``None`` without Kueue or a configuration that can be read."""
         if self._api.find(_QUEUE) is None:
             return None
-        try:
-            # Anybody can give a ConfigMap this label.
-            notes = pages.read(self._client, "/api/v1/configmaps", _OF_KUEUE, lambda item: [kueue.configuration(item)])
-        except ApiError as error:
-            if error.status != HTTPStatus.FORBIDDEN:
-                raise
-            return None
-        found = [note for note in notes if note and not note.problem]
+        # Anybody can give a ConfigMap this label.
+        notes = pages.read_if_allowed(
+            self._client, "/api/v1/configmaps", _OF_KUEUE, lambda item: [kueue.configuration(item)]
+        )
+        found = [note for note in notes or [] if note and not note.problem]
         return sorted({name for note in found for name in note.classes}) if found else None
 
     def _asks_for(self, *subsets: str) -> bool:
