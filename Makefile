@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONUNBUFFERED
 
 .PHONY: help demo test report format programs control-plane operators network lab cluster plugins images lab-down same \
-  bench-facts bench-prepare bench-cluster bench-inject mutants coverage tarball installed clean
+  bench-facts bench-prepare bench-fleet bench-cluster bench-inject mutants coverage tarball installed clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -115,6 +115,9 @@ bench-facts: $(VENV)/dev $(COLLECTION) ## compare the time of rdma_facts with pi
 
 bench-prepare: $(VENV)/dev $(COLLECTION) ## compare the time of a second prepare with ping and community modules (needs root)
 	@python tests/bench/prepare.py
+
+bench-fleet: $(VENV)/dev $(COLLECTION) ## measure time, CPU and memory of each playbook on 50, 400 and 2,000 recorded nodes in which nothing changes; OPTIONS='--nodes 50'
+	@python tests/bench/fleet.py $(OPTIONS)
 
 bench-cluster: $(VENV)/dev $(COLLECTION) ## compare applyset with kubectl and kubernetes.core on a real API server; BASE=<commit> provision with that commit's instead
 	@$(if $(BASE),python tests/bench/provision.py --base '$(BASE)' $(OPTIONS),python tests/bench/cluster.py $(OPTIONS))
