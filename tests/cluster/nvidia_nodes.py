@@ -15,7 +15,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping
 
 import yaml
 from gpu_driver import container, driver_root, image, programs
@@ -76,37 +76,60 @@ class NvidiaNodes:
 
     def __init__(self, plane: Any, cluster: dynamic.DynamicClient, scratch: Path) -> None:
         self._plane, self._cluster, self._scratch = plane, cluster, scratch
-        self._image = container.unpack(image.files(), scratch / "image")
+        self._images: Dict[str, Path] = {}
+        self._deployed = ""
         self._running: Dict[str, subprocess.Popen[bytes]] = {}
         self._containers: Dict[str, container.Containers] = {}
 
-    def deploy(self) -> None:
+    def deploy(self, release: programs.Release) -> None:
         """By the role rdma_driver, with the chart of the module."""
-        chart = str(programs.chart())
+        chart, values = str(release.chart()), {"gpu_version": release.version, "gpu_values": VALUES}
         role = HelmRole("rdma_driver", self._plane.kubeconfig, self._scratch, gpu_chart=chart, gpu_deploy=True)
-        assert changed(role("chart", gpu_version=programs.VERSION, gpu_values=VALUES)) == 1
+        assert changed(role("chart", **values)) == 1
+        self._deployed = image.name(release)
+        if self._deployed not in self._images:
+            files = image.files(release)
+            self._images[self._deployed] = container.unpack(files, self._scratch / f"image-{release.version}")
 
-    def start(self, name: str, root: Path, found: List[nvidia_driver.Gpu]) -> None:
-        """Make a node of a directory, and run the driver's pod on it."""
-        install(root, found)
+    def root(self, name: str) -> Path:
+        """The directory of a node."""
+        return self._scratch / name / "root"
+
+    def add(self, name: str, recorded: Path, found: List[nvidia_driver.Gpu]) -> None:
+        """Make a node of a copy of a directory, with these GPUs."""
+        shutil.copytree(recorded, self.root(name), symlinks=True)
+        install(self.root(name), found)
         body = node(name)
         body["metadata"]["labels"]["nvidia.com/gpu.present"] = "true"
         self._cluster.resources.get(api_version="v1", kind="Node").create(body=body)
+
+    def run(self, name: str) -> None:
+        """Run the pod of the driver on a node."""
         pod = self._pod_on(name)
-        directory = self._scratch / name
+        directory = self._scratch / name / pod["metadata"]["name"]
         directory.mkdir()
         account = self._account(pod, directory / "account")
-        containers = container.Containers(directory, self._image, root, pod, account)
+        containers = container.Containers(directory, self._images[self._deployed], self.root(name), pod, account)
         server = self._server()["server"].rpartition("/")[2].split(":")
         api = {"KUBERNETES_SERVICE_HOST": server[0], "KUBERNETES_SERVICE_PORT": server[1]}
         assert containers.start(INIT, **api).wait(_SECONDS) == 0, containers.log(INIT)
         self._running[name] = containers.start(MAIN, **api)
         self._containers[name] = containers
 
+    def end(self, name: str) -> None:
+        """End the pod of the driver, as the kubelet does when it is deleted."""
+        self._kill(name)
+        pods = self._cluster.resources.get(api_version="v1", kind="Pod")
+        pods.delete(namespace=NAMESPACE, field_selector=f"spec.nodeName={name}", body={"gracePeriodSeconds": 0})
+
     def stop(self) -> None:
-        for process in self._running.values():
-            process.kill()
-            process.wait()
+        for name in list(self._running):
+            self._kill(name)
+
+    def _kill(self, name: str) -> None:
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
 
     def until(self, name: str, met: Callable[[List[Object]], bool]) -> List[Object]:
         """The devices that the driver publishes for a node, once they are so."""
@@ -119,13 +142,13 @@ class NvidiaNodes:
         said = self._containers[name].log(MAIN)[-3000:]
         raise AssertionError(f"{name}: not within {_SECONDS} s; published is {seen}; the driver says\n{said}")
 
-    def prepare(self, name: str, root: Path, what: str, claim: Mapping[str, Any]) -> Object:
+    def prepare(self, name: str, what: str, claim: Mapping[str, Any]) -> Object:
         """Have the driver of a node prepare or unprepare a claim, as the kubelet does, and what it answers."""
-        socket = root / "var/lib/kubelet/plugins" / DRIVER / "dra.sock"
+        # From there, because the whole path is too long for a socket.
+        directory = self.root(name) / "var/lib/kubelet/plugins" / DRIVER
         meta = claim["metadata"]
-        argv: Sequence[str] = [str(tools.build(programs.KUBELET)), str(socket), what]
-        argv = [*argv, meta["namespace"], meta["name"], meta["uid"]]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        argv = [str(tools.build(programs.KUBELET)), "dra.sock", what, meta["namespace"], meta["name"], meta["uid"]]
+        done = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr + self._containers[name].log(MAIN)[-3000:]
         answer: Object = json.loads(done.stdout)["claims"][meta["uid"]]
         return answer
@@ -134,7 +157,8 @@ class NvidiaNodes:
         pods = self._cluster.resources.get(api_version="v1", kind="Pod")
         for event in pods.watch(namespace=NAMESPACE, timeout=_SECONDS):
             pod: Object = event["raw_object"]
-            if pod["spec"].get("nodeName") == name:
+            # Of what was deployed before, one may be on its way out.
+            if pod["spec"].get("nodeName") == name and pod["spec"]["containers"][0]["image"] == self._deployed:
                 return pod
         raise AssertionError(f"the DaemonSet has made no pod for {name} within {_SECONDS} s")
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 import yaml
 from control_plane import lifecycle
+from gpu_driver import programs
 from kubernetes import dynamic
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
@@ -49,23 +50,21 @@ def nodes(
     """The driver on all of these nodes."""
     every = NvidiaNodes(control_plane, cluster, tmp_path_factory.mktemp("nvidia"))
     try:
-        every.deploy()
+        every.deploy(programs.CURRENT)
         for name in NODES:
-            facts = facts_of(name)
-            every.start(name, root_of(name), gpus(facts))
+            every.add(name, root_of(name), gpus(facts_of(name)))
+            every.run(name)
         yield every
     finally:
         every.stop()
 
 
-@pytest.mark.parametrize("name", NODES)
-def test_published_as_predicted(name: str, nodes: NvidiaNodes, facts_of: Callable[..., Dict[str, Any]]) -> None:
-    facts = read.facts(facts_of(name))
-    published = nodes.until(name, lambda devices: len(devices) == len(facts.gpus))
+def as_predicted(
+    name: str, facts: Dict[str, Any], published: List[Dict[str, Any]], version: str = programs.CURRENT.version
+) -> None:
     spec = {"driver": DRIVER, "pool": {"name": name}, "nodeName": name, "devices": published}
     real = {device.name: device for device in model.devices([{"kind": "ResourceSlice", "spec": spec}])}
-
-    found = predict.predicted(name, facts, versions.dranet("1.4.0"), versions.gpu("0.5.0"))
+    found = predict.predicted(name, read.facts(facts), versions.dranet("1.4.0"), versions.gpu(version))
     predicted = {device.name: device for device in found if device.driver == DRIVER}
     assert sorted(real) == sorted(predicted)
     # The facts do not tell these.
@@ -76,6 +75,12 @@ def test_published_as_predicted(name: str, nodes: NvidiaNodes, facts_of: Callabl
         assert real[device.name].capacity == {f"{DRIVER}/memory": "81559Mi"}
 
 
+@pytest.mark.parametrize("name", NODES)
+def test_published_as_predicted(name: str, nodes: NvidiaNodes, facts_of: Callable[..., Dict[str, Any]]) -> None:
+    facts = facts_of(name)
+    as_predicted(name, facts, nodes.until(name, lambda devices: len(devices) == len(facts["gpus"])))
+
+
 def _taints(devices: List[Dict[str, Any]]) -> Dict[str, Dict[str, str]]:
     return {
         device["name"]: {taint["key"] + "=" + taint.get("value", ""): taint["effect"] for taint in device["taints"]}
@@ -84,12 +89,10 @@ def _taints(devices: List[Dict[str, Any]]) -> Dict[str, Dict[str, str]]:
     }
 
 
-def test_tainted_after_an_xid(
-    nodes: NvidiaNodes, root_of: Callable[[str], Path], facts_of: Callable[..., Dict[str, Any]]
-) -> None:
+def test_tainted_after_an_xid(nodes: NvidiaNodes, facts_of: Callable[..., Dict[str, Any]]) -> None:
     """79 is a GPU that has fallen off the bus, 31 an application that was killed."""
     third, fourth = facts_of("v100-01")["gpus"][2:4]
-    events = root_of("v100-01") / "run/lab-gpu/events"
+    events = nodes.root("v100-01") / "run/lab-gpu/events"
     with events.open("a") as file:
         file.write(f"{third['pci']['address']} 79\n")
     seen = nodes.until("v100-01", lambda devices: bool(_taints(devices)))
@@ -100,25 +103,37 @@ def test_tainted_after_an_xid(
     assert _taints(seen)["gpu-3"] == {f"{DRIVER}/xid=31": "None"}
 
 
-def test_prepared_by_cdi(nodes: NvidiaNodes, fleet: Fleet, root_of: Callable[[str], Path]) -> None:
-    """A claim that the scheduler has allocated becomes a CDI spec with the device nodes of just these GPUs."""
-    nodes.until("case-nps4", lambda devices: len(devices) == 8)
+def test_all_gpus_are_tainted_when_one_is_lost(nodes: NvidiaNodes) -> None:
+    """NVML does not say which one."""
+    with (nodes.root("a100-01") / "run/lab-gpu/events").open("a") as file:
+        file.write("lost\n")
+    seen = nodes.until("a100-01", lambda devices: bool(_taints(devices)))
+    assert _taints(seen) == {device["name"]: {f"{DRIVER}/gpu-lost=": "NoSchedule"} for device in seen}
+
+
+def claimed(fleet: Fleet, name: str) -> Tuple[Dict[str, Any], List[str]]:
+    """A claim of a pod on this node for two GPUs below one root complex, and what it got."""
     request = {"name": "gpus", "exactly": {"deviceClassName": DRIVER, "count": 2}}
     wish = {"requests": [request], "constraints": [{"matchAttribute": model.PCIE_ROOT}]}
     template = {"kind": "ResourceClaimTemplate", "metadata": {"name": "two"}, "spec": {"spec": {"devices": wish}}}
     fleet.create([{"apiVersion": "resource.k8s.io/v1", **template}])
-    placed = fleet.pods([from_template("train", "two", node="case-nps4")])["train"]
-    devices = sorted(placed.devices["gpus"])
-    assert devices in [[f"gpu-{first}", f"gpu-{first + 1}"] for first in (0, 2, 4, 6)]
-
+    placed = fleet.pods([from_template("train", "two", node=name)])["train"]
     (claim,) = fleet.claims()
-    root, uid = root_of("case-nps4"), claim["metadata"]["uid"]
-    answer = nodes.prepare("case-nps4", root, "prepare", claim)
+    return claim, sorted(placed.devices["gpus"])
+
+
+def test_prepared_by_cdi(nodes: NvidiaNodes, fleet: Fleet) -> None:
+    """A claim that the scheduler has allocated becomes a CDI spec with the device nodes of just these GPUs."""
+    nodes.until("case-nps4", lambda devices: len(devices) == 8)
+    claim, devices = claimed(fleet, "case-nps4")
+    assert devices in [[f"gpu-{first}", f"gpu-{first + 1}"] for first in (0, 2, 4, 6)]
+    uid = claim["metadata"]["uid"]
+    answer = nodes.prepare("case-nps4", "prepare", claim)
     assert sorted(one["device_name"] for one in answer["devices"]) == devices
     ids = sorted(name for one in answer["devices"] for name in one["cdi_device_ids"])
     assert ids == [f"k8s.{DRIVER}/claim={uid}-{device}" for device in devices]
 
-    (path,) = (root / "var/run/cdi").glob(f"*{uid}*")
+    (path,) = (nodes.root("case-nps4") / "var/run/cdi").glob(f"*{uid}*")
     spec = yaml.safe_load(path.read_text())
     given = {device["name"]: device["containerEdits"]["deviceNodes"] for device in spec["devices"]}
     assert {name: [one["path"] for one in nodes_of] for name, nodes_of in given.items()} == {
@@ -127,5 +142,41 @@ def test_prepared_by_cdi(nodes: NvidiaNodes, fleet: Fleet, root_of: Callable[[st
     mounts = [mount["hostPath"] for mount in spec["containerEdits"]["mounts"]]
     assert "/usr/bin/nvidia-smi" in mounts
 
-    assert "error" not in nodes.prepare("case-nps4", root, "unprepare", claim)
+    assert "error" not in nodes.prepare("case-nps4", "unprepare", claim)
     assert not path.exists()
+
+
+def test_another_version_with_a_claim_in_use(
+    connect: Callable[[Path], Any],
+    tmp_path: Path,
+    root_of: Callable[[str], Path],
+    facts_of: Callable[..., Dict[str, Any]],
+) -> None:
+    """From the older version to the current one and back: a claim that one has prepared is known to the other."""
+    name = "h100-03"
+    facts = facts_of(name)
+    with lifecycle.running(f"nvidia-versions-{os.getpid()}") as plane:
+        cluster = connect(plane.kubeconfig)
+        nodes, fleet = NvidiaNodes(plane, cluster, tmp_path), Fleet(plane, cluster, "default")
+        try:
+            nodes.deploy(programs.OLDER)
+            nodes.add(name, root_of(name), gpus(facts))
+            nodes.run(name)
+            older = nodes.until(name, lambda devices: len(devices) == 8)
+            as_predicted(name, facts, older, programs.OLDER.version)
+            claim, devices = claimed(fleet, name)
+            prepared = nodes.prepare(name, "prepare", claim)
+            assert sorted(one["device_name"] for one in prepared["devices"]) == devices
+
+            for release in (programs.CURRENT, programs.OLDER):
+                nodes.deploy(release)
+                nodes.end(name)
+                nodes.run(name)
+                newer = model.NUMA_NODE if release is programs.CURRENT else ""
+                seen = nodes.until(name, lambda found, newer=newer: (model.NUMA_NODE in str(found)) == bool(newer))
+                as_predicted(name, facts, seen, release.version)
+                assert nodes.prepare(name, "prepare", claim) == prepared
+            assert "error" not in nodes.prepare(name, "unprepare", claim)
+            assert list((nodes.root(name) / "var/run/cdi").glob("*")) == []
+        finally:
+            nodes.stop()

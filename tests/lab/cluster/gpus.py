@@ -31,8 +31,8 @@ _IMAGE = "var/tmp/gpu-driver.tar"
 
 def bring() -> None:
     """Give all nodes what the driver needs, and label them; running it again changes nothing."""
-    archive = image.archive()
-    for link, target in ((RUN / "helm", tools.build(HELM)), (CHART, programs.chart())):
+    archive = image.archive(programs.CURRENT)
+    for link, target in ((RUN / "helm", tools.build(HELM)), (CHART, programs.CURRENT.chart())):
         link.unlink(missing_ok=True)
         link.symlink_to(target)
     with ThreadPoolExecutor() as pool:

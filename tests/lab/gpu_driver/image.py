@@ -18,39 +18,43 @@ from guest import container_image
 from vmlab import cache, tools
 from vmlab.progress import LabError, run
 
-from . import programs
+from .programs import Release
 
-# By which the chart asks for it.
-NAME = f"registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v{programs.VERSION}"
+_NAME = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu"
 _PROGRAMS = ("basename", "bash", "date", "env", "find", "head", "ln", "ls", "sleep")
 _LIBRARY = re.compile(r"(/\S+) \(0x")
 
 
-def files() -> dict[str, bytes]:
+def name(release: Release) -> str:
+    """The name by which the chart asks for it."""
+    return f"{_NAME}:v{release.version}"
+
+
+def files(release: Release) -> dict[str, bytes]:
     """Map the paths in the image to what is there."""
-    own = {"usr/bin/gpu-kubelet-plugin": programs.PLUGIN, "usr/bin/nvidia-cdi-hook": programs.HOOK}
+    own = {"usr/bin/gpu-kubelet-plugin": release.plugin, "usr/bin/nvidia-cdi-hook": release.hook}
     paths = {path: tools.build(tool) for path, tool in own.items()}
-    paths.update({f"usr/bin/{name}": _program(name) for name in _PROGRAMS})
+    paths.update({f"usr/bin/{command}": _program(command) for command in _PROGRAMS})
     for library in sorted(set(_LIBRARY.findall(run(["ldd", *map(str, paths.values())])))):
         paths[library.lstrip("/")] = Path(library)
     found = {path: source.read_bytes() for path, source in paths.items()}
-    found["usr/bin/kubelet-plugin-prestart.sh"] = programs.prestart()
+    found["usr/bin/kubelet-plugin-prestart.sh"] = release.prestart()
     return found
 
 
-def _program(name: str) -> Path:
-    found = shutil.which(name)
+def _program(command: str) -> Path:
+    found = shutil.which(command)
     if found is None:
-        raise LabError(f"command {name} is missing: the image of NVIDIA's DRA driver needs it")
+        raise LabError(f"command {command} is missing: the image of NVIDIA's DRA driver needs it")
     return Path(found)
 
 
-def archive() -> Path:
+def archive(release: Release) -> Path:
     """Return the archive with the image."""
-    content = container_image.layer(files())
+    content = container_image.layer(files(release))
 
     def pack(scratch: Path) -> None:
-        container_image.archive(scratch / "image.tar", [NAME], content, ["bash"])
+        container_image.archive(scratch / "image.tar", [name(release)], content, ["bash"])
 
-    recipe = hashlib.sha256(Path(container_image.__file__).read_bytes() + NAME.encode() + content)
+    recipe = hashlib.sha256(Path(container_image.__file__).read_bytes() + name(release).encode() + content)
     return cache.entry(f"image-gpu-driver-{recipe.hexdigest()[:12]}", pack) / "image.tar"

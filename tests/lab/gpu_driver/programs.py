@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from vmlab import cache, tools
@@ -14,35 +15,42 @@ from vmlab.progress import run, step
 from vmlab.tools import CTool, Tool
 
 _HERE = Path(__file__).resolve().parent
-_MODULE = "gpu_driver/module"
-DRIVER = "sigs.k8s.io/dra-driver-nvidia-gpu"
-VERSION = "0.5.0"
-PLUGIN = CTool("gpu-kubelet-plugin", _MODULE, f"{DRIVER}/cmd/gpu-kubelet-plugin")
-HOOK = CTool("nvidia-cdi-hook", _MODULE, "github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-cdi-hook")
-# Asks a driver what the kubelet asks.
-KUBELET = Tool("lab-kubelet", _MODULE, "./kubelet")
-TOOLS = (PLUGIN, HOOK, KUBELET)
-
-_FLAGS = ("-std=gnu11", "-O2", "-s", "-Wall", "-Wextra", "-Werror")
-# What `chart` and `prestart` are below the module's directory.
+_MODULE = "sigs.k8s.io/dra-driver-nvidia-gpu"
 _CHART, _PRESTART = "deployments/helm/dra-driver-nvidia-gpu", "hack/kubelet-plugin-prestart.sh"
 
 
-def build_all() -> None:
-    """Build what is not cached."""
-    for tool in TOOLS:
-        tools.build(tool)
-    library()
+@dataclass(frozen=True)
+class Release:
+    """A version of the driver, and the directory of the Go module that pins it."""
+
+    version: str
+    module: str
+
+    @property
+    def plugin(self) -> Tool:
+        return CTool("gpu-kubelet-plugin", self.module, f"{_MODULE}/cmd/gpu-kubelet-plugin")
+
+    @property
+    def hook(self) -> Tool:
+        return CTool("nvidia-cdi-hook", self.module, "github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-cdi-hook")
+
+    def chart(self) -> Path:
+        """The directory of the driver's Helm chart."""
+        return tools.source_directory(self.plugin, _MODULE) / _CHART
+
+    def prestart(self) -> bytes:
+        """The script of the driver's init container."""
+        return tools.source(self.plugin, _MODULE, _PRESTART)
 
 
-def chart() -> Path:
-    """The directory of the driver's Helm chart."""
-    return tools.source_directory(PLUGIN, DRIVER) / _CHART
+CURRENT = Release("0.5.0", "gpu_driver/module")
+# Which the collection deploys unless told otherwise.
+OLDER = Release("0.4.1", "gpu_driver/module_0.4.1")
+# Asks a driver what the kubelet asks.
+KUBELET = Tool("lab-kubelet", CURRENT.module, "./kubelet")
+TOOLS = (*(tool for release in (CURRENT, OLDER) for tool in (release.plugin, release.hook)), KUBELET)
 
-
-def prestart() -> bytes:
-    """The script of the driver's init container."""
-    return tools.source(PLUGIN, DRIVER, _PRESTART)
+_FLAGS = ("-std=gnu11", "-O2", "-s", "-Wall", "-Wextra", "-Werror")
 
 
 def library() -> Path:
