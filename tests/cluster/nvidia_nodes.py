@@ -83,9 +83,9 @@ class NvidiaNodes:
 
     def deploy(self, release: programs.Release) -> None:
         """By the role rdma_driver, with the chart of the module."""
-        chart, values = str(release.chart()), {"gpu_version": release.version, "gpu_values": VALUES}
+        chart = str(release.chart())
         role = HelmRole("rdma_driver", self._plane.kubeconfig, self._scratch, gpu_chart=chart, gpu_deploy=True)
-        assert changed(role("chart", **values)) == 1
+        assert changed(role("chart", gpu_version=release.version, gpu_values=VALUES)) == 1
         self._deployed = image.name(release)
         if self._deployed not in self._images:
             files = image.files(release)
