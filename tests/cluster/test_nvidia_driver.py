@@ -102,6 +102,10 @@ def test_tainted_after_an_xid(nodes: NvidiaNodes, facts_of: Callable[..., Dict[s
         file.write(f"{fourth['uuid']} 31\n")
     seen = nodes.until("v100-01", lambda devices: len(_taints(devices)) == 2)
     assert _taints(seen)["gpu-3"] == {f"{DRIVER}/xid=31": "None"}
+    # Another process knows nothing of it.
+    nodes.end("v100-01")
+    nodes.run("v100-01")
+    nodes.until("v100-01", lambda devices: not _taints(devices))
 
 
 def test_all_gpus_are_tainted_when_one_is_lost(nodes: NvidiaNodes) -> None:
