@@ -64,6 +64,7 @@ NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.p
 programs: $(VENV)/dev
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
 	@$(STEP) 'control plane $(NEWEST_KUBERNETES)' python3 tests/lab/control_plane build --version $(NEWEST_KUBERNETES)
+	@[ "$$(id -u)" != 0 ] || $(STEP) "NVIDIA's DRA driver" python3 tests/lab/gpu_driver
 
 control-plane: programs $(COLLECTION) ## test claims and sets of objects on a real API server and scheduler (needs Go)
 	@$(STEP) 'cluster tests' pytest -q $(WORKERS) tests/cluster

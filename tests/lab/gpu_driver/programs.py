@@ -53,6 +53,13 @@ TOOLS = (*(tool for release in (CURRENT, OLDER) for tool in (release.plugin, rel
 _FLAGS = ("-std=gnu11", "-O2", "-s", "-Wall", "-Wextra", "-Werror")
 
 
+def build_all() -> None:
+    """Build what is not cached."""
+    for tool in TOOLS:
+        tools.build(tool)
+    library()
+
+
 def library() -> Path:
     """The stand-in for NVML (``libnvidia-ml.so.1``)."""
     return _compiled() / "libnvidia-ml.so"

@@ -80,7 +80,8 @@ def source(tool: Tool, module: str, path: str) -> bytes:
 
 def source_directory(tool: Tool, module: str) -> Path:
     """Where Go keeps a module that a tool is built from."""
-    build(tool)
+    # The program may be of another day's cache than the modules.
+    go(_HERE / tool.module, "mod", "download", module, release=tool.toolchain)
     return Path(go(_HERE / tool.module, "list", "-m", "-f", "{{.Dir}}", module, release=tool.toolchain).strip())
 
 
