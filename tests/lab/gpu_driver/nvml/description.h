@@ -28,6 +28,9 @@ struct description {
 	struct nvmlDevice_st gpus[MOST_GPUS + 1];
 };
 
+/* As it was when NVML was initialised. */
+extern struct description described;
+
 /* 0, or -1 where there is none or it is wrong. */
 int describe(struct description *found);
 

@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern struct description described;
-
 struct nvmlEventSet_st {
 	char directory[PATH_MAX + 16], file[PATH_MAX + 32];
 	long seen;
