@@ -58,11 +58,13 @@ NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.p
   tests/cluster/test_cluster_info.py \
   tests/cluster/test_definitions.py::test_every_example_of_every_strategy \
   tests/cluster/test_slice_info.py::test_real_slices_are_returned_and_read \
-  tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims
+  tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims \
+  tests/cluster/test_nvidia_driver.py
 # CI builds them beside other checks.
 programs: $(VENV)/dev
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
 	@$(STEP) 'control plane $(NEWEST_KUBERNETES)' python3 tests/lab/control_plane build --version $(NEWEST_KUBERNETES)
+	@[ "$$(id -u)" != 0 ] || $(STEP) "NVIDIA's DRA driver" python3 tests/lab/gpu_driver
 
 control-plane: programs $(COLLECTION) ## test claims and sets of objects on a real API server and scheduler (needs Go)
 	@$(STEP) 'cluster tests' pytest -q $(WORKERS) tests/cluster

@@ -54,8 +54,10 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     # Who only compares the cluster wants to know of all.
     compared = options["published"]
     is_late = bool(answer) and not (wait or run_of.check or compared) and _cluster_look.late(run_of, answer)
-    # Outside check mode, the driver of a chart and its classes will exist when claims are applied.
-    classes = not (registry.charts(run_of.values) and (run_of.check or is_late))
+    # The driver of a chart and its classes will exist when claims are applied. Nothing tells whether they do
+    # already where nobody waits for it.
+    unwaited = not (wait or compared) and not any(each["wait"] for each in run_of.expected.values())
+    classes = not (registry.charts(run_of.values) and (run_of.check or is_late or unwaited))
     state = _cluster_look.state(answer, classes) if answer else _cluster_look.state_of_manifests(run_of)
     if present:
         restarted = _fleet.restarted(run_of.context["hostvars"], run_of.hosts) if not wait else []

@@ -118,13 +118,14 @@ class Fleet:
         else:
             late = {name: placed.why for name, placed in found.items() if not placed.node}
             raise AssertionError(f"{len(late)} pods have no node after {seconds} s instead of {waits}: {late}")
-        for claim in self._claims():
+        for claim in self.claims():
             for reserved in (claim.get("status") or {}).get("reservedFor") or []:
                 if reserved["name"] in found:
                     found[reserved["name"]].devices.update(_results(claim))
         return found
 
-    def _claims(self) -> List[Object]:
+    def claims(self) -> List[Object]:
+        """All claims of the namespace."""
         text = self._kubectl("get", "resourceclaims", "--namespace", self.namespace, "-o", "json")
         items: List[Object] = json.loads(text)["items"]
         return items

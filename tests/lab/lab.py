@@ -12,7 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from cluster import node_programs, plugins
+from cluster import gpus, node_programs, plugins
+from gpu_driver import programs
 from vmlab import cache, image, lifecycle, prerequisites, snapshot, tools, topology
 from vmlab.paths import CACHE, SSH_CONFIG
 from vmlab.progress import LabError, say
@@ -49,7 +50,8 @@ def _run(options: argparse.Namespace) -> int:
             say(f"{node.name}: {image.guest_image(node.suite)}")
         for program in tools.build_all().values():
             say(f"{program.name}: {program}")
-        keep = image.keys() | {tools.key(tool) for tool in (*tools.TOOLS, *node_programs.TOOLS, *plugins.TOOLS)}
+        every = (*tools.TOOLS, *node_programs.TOOLS, *plugins.TOOLS, *programs.TOOLS, gpus.HELM)
+        keep = image.keys() | {tools.key(tool) for tool in every}
         for name in cache.prune(keep, "guest", "qemu", "tool") if options.prune else []:
             say(f"removed {CACHE / name}")
     elif options.command == "up":

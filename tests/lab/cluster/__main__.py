@@ -18,7 +18,7 @@ from vmlab import lifecycle as guests
 from vmlab import prerequisites, topology
 from vmlab.progress import LabError
 
-from cluster import benchmark_image, lifecycle, plugins
+from cluster import benchmark_image, gpus, lifecycle, plugins
 
 
 def _arguments() -> argparse.Namespace:
@@ -30,6 +30,7 @@ def _arguments() -> argparse.Namespace:
     commands.add_parser("plugins", help="build images of device plugins, and give the guests what those need")
     commands.add_parser("benchmark", help="build the image of the benchmark and print the path of its archive")
     commands.add_parser("join", help="make the guests nodes and wait until they are ready")
+    commands.add_parser("gpus", help="give the nodes what NVIDIA's DRA driver needs")
     commands.add_parser("down", help="stop and remove everything")
     return parser.parse_args()
 
@@ -39,7 +40,7 @@ def main() -> int:
     options = _arguments()
     try:
         prerequisites.check()
-        steps = {"plugins": plugins.bring, "join": lifecycle.join, "down": lifecycle.down}
+        steps = {"plugins": plugins.bring, "join": lifecycle.join, "gpus": gpus.bring, "down": lifecycle.down}
         if options.command == "benchmark":
             print(benchmark_image.archive())
         elif options.command == "up":

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Optional
@@ -37,18 +37,6 @@ _READY_SECONDS = 300
 # No other unless asked: whenever a link of a node changes, DRANET looks for the HCA of each netdev, and for that reads
 # the GIDs of all HCAs, of which Soft-RoCE has 1024 each.
 _RAILS = ("rail5", "rail6")
-# As the NVIDIA driver brings it.
-_GPU_CLASS = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "DeviceClass",
-    "metadata": {"name": "gpu.nvidia.com", "annotations": {"description": "stand-in, see tests/lab/gpus"}},
-    "spec": {
-        "selectors": [
-            {"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}},
-            {"cel": {"expression": "device.attributes['gpu.nvidia.com'].type == 'gpu'"}},
-        ]
-    },
-}
 
 
 def up(more: Sequence[str] = ()) -> None:
@@ -76,6 +64,9 @@ def _start_control_plane() -> None:
     control_plane.down(NAME)
     inside = ["ip", "netns", "exec", NAMESPACE, sys.executable, str(_HERE.with_name("control_plane"))]
     run([*inside, "up", "--name", NAME, "--address", str(GATEWAY)])
+    # And pods that are not in the network of their node get its answers.
+    for node in NODES:
+        run(["ip", "-n", NAMESPACE, "route", "replace", node_files.pod_subnet(node), "via", node.address])
 
 
 def _start_relay() -> None:
@@ -104,7 +95,6 @@ def kubectl(*argv: str, stdin: Optional[str] = None) -> str:
 
 def join() -> None:
     """Make every guest that is no node yet one, and wait until all are ready."""
-    kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(_GPU_CLASS))
     with ThreadPoolExecutor() as pool:
         list(pool.map(_join, NODES))
     with step("until all nodes are Ready"):
@@ -115,13 +105,13 @@ def _join(node: Node) -> None:
     if network.ssh(node.name, "systemctl is-active kubelet").returncode == 0:
         return
     with step(f"{node.name}: copying programs and configuration"):
-        _send(node, node_files.of(node, NAME))
+        send(node, node_files.of(node, NAME))
     image = _HERE.with_name("guest") / "container_image.py"
     commands = [
         "systemctl daemon-reload",
         "systemctl restart containerd",
         f"python3 - load <<'PROGRAM'\n{image.read_text()}\nPROGRAM",
-        "systemctl enable --now kubelet lab-gpus",
+        "systemctl enable --now kubelet",
     ]
     with step(f"{node.name}: starting containerd and kubelet"):
         done = network.ssh(node.name, "set -e\n" + "\n".join(commands))
@@ -129,7 +119,7 @@ def _join(node: Node) -> None:
         raise LabError(f"{node.name} does not become a node: {done.stdout}{done.stderr}")
 
 
-def _send(node: Node, files: dict[str, node_files.File]) -> None:
+def send(node: Node, files: Mapping[str, node_files.File]) -> None:
     """Unpack the files over the root of the guest."""
     argv = ["ssh", "-F", str(SSH_CONFIG), "-o", "BatchMode=yes", node.name]
     with subprocess.Popen([*argv, "tar -xz -C / --no-same-owner"], stdin=subprocess.PIPE) as process:

@@ -13,7 +13,6 @@ from typing import Union
 
 from control_plane import lifecycle
 from control_plane.components import SERVICE_PORT
-from vmlab import tools
 from vmlab.topology import GATEWAY, NODES, Node
 
 from . import node_programs
@@ -40,8 +39,6 @@ def of(node: Node, name: str) -> dict[str, File]:
     found.update(_credentials(node, name))
     found["var/lib/kubelet/config.json"] = File(json.dumps(_kubelet_config(), indent=1))
     found["etc/systemd/system/kubelet.service"] = File(_KUBELET_UNIT.format(address=node.address, routes=_routes(node)))
-    found["usr/local/bin/lab-gpus"] = File(tools.build(node_programs.GPUS), 0o755)
-    found["etc/systemd/system/lab-gpus.service"] = File(_GPUS_UNIT)
     found["etc/cni/net.d/10-lab.conflist"] = File(json.dumps(_pod_network(node), indent=1))
     found.update(_newer_containerd() if node.name in NEWER_CONTAINERD else _debian_containerd())
     return found
@@ -99,30 +96,15 @@ WantedBy=multi-user.target
 """
 
 
-# With the kubelet's credentials, which let a node publish what it has.
-_GPUS_UNIT = """\
-[Unit]
-Description=Stand-in for the DRA driver of GPUs
-After=kubelet.service
-
-[Service]
-ExecStart=/usr/local/bin/lab-gpus
-Restart=always
-RestartSec=5
-
-[Install]
-WantedBy=multi-user.target
-"""
-
-
-def _pod_subnet(node: Node) -> str:
+def pod_subnet(node: Node) -> str:
+    """Of the pods of a node that are not in its network."""
     return f"10.244.{node.number}.0/24"
 
 
 def _routes(node: Node) -> str:
     """How the pods of this node reach those of the others, as lines of a unit."""
     others = [other for other in NODES if other.name != node.name]
-    return "\n".join(f"ExecStartPre=ip route replace {_pod_subnet(one)} via {one.address}" for one in others)
+    return "\n".join(f"ExecStartPre=ip route replace {pod_subnet(one)} via {one.address}" for one in others)
 
 
 def _pod_network(node: Node) -> dict[str, object]:
@@ -131,7 +113,7 @@ def _pod_network(node: Node) -> dict[str, object]:
         "type": "bridge",
         "bridge": "cni0",
         "isGateway": True,
-        "ipam": {"type": "host-local", "ranges": [[{"subnet": _pod_subnet(node)}]], "routes": [{"dst": "0.0.0.0/0"}]},
+        "ipam": {"type": "host-local", "ranges": [[{"subnet": pod_subnet(node)}]], "routes": [{"dst": "0.0.0.0/0"}]},
     }
     return {"cniVersion": "1.0.0", "name": "lab", "plugins": [bridge]}
 

@@ -17,8 +17,7 @@ CONTAINERD = tuple(
     Tool(name, "containerd", f"{_CONTAINERD}/{name}") for name in ("containerd", "containerd-shim-runc-v2", "ctr")
 )
 DRANET = Tool("dranet", "dranet", "sigs.k8s.io/dranet/cmd/dranet")
-GPUS = Tool("lab-gpus", "gpus", ".")
-TOOLS = (*CONTAINERD, DRANET, GPUS)
+TOOLS = (*CONTAINERD, DRANET)
 
 
 def build_all() -> None:

@@ -26,6 +26,8 @@ COMMANDS = {
     # For the control plane.
     "openssl": "openssl",
     "setpriv": "util-linux",
+    # For NVIDIA's DRA driver, which is partly C; the package has the headers of the C library as well.
+    "gcc": "build-essential",
     # For kernel modules.
     "unshare": "util-linux",
 }

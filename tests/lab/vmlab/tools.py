@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,20 @@ class Tool:
     package: str
     toolchain: str = RELEASE
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What Go is told beyond what holds for all."""
+        return {}
+
+
+@dataclass(frozen=True)
+class CTool(Tool):
+    """A program that is partly C and so needs the C library of this machine, or a newer one."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {"CGO_ENABLED": "1"}
+
 
 TOOLS = (
     Tool("crictl", "crictl", "sigs.k8s.io/cri-tools/cmd/crictl"),
@@ -39,9 +54,10 @@ TOOLS = (
 
 def key(tool: Tool) -> str:
     """Name under which the built program is cached."""
-    digest = hashlib.sha256(repr((tool, _FLAGS, sorted(ENVIRONMENT.items()))).encode())
-    for path in sorted((_HERE / tool.module).glob("*")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    module = _HERE / tool.module
+    digest = hashlib.sha256(repr((tool, _FLAGS, sorted({**ENVIRONMENT, **tool.environment}.items()))).encode())
+    for path in sorted(path for path in module.rglob("*") if path.is_file()):
+        digest.update(path.relative_to(module).as_posix().encode() + b"\0" + path.read_bytes())
     return f"tool-{tool.name}-{digest.hexdigest()[:12]}"
 
 
@@ -51,16 +67,22 @@ def build(tool: Tool) -> Path:
     def compile_it(scratch: Path) -> None:
         arguments = [*_FLAGS, "-o", str(scratch / tool.name), tool.package]
         with step(f"{tool.name}: go build"):
-            go(_HERE / tool.module, "build", *arguments, log=LOGS / f"{tool.name}.log", release=tool.toolchain)
+            log = LOGS / f"{tool.name}.log"
+            go(_HERE / tool.module, "build", *arguments, log=log, release=tool.toolchain, **tool.environment)
 
     return cache.entry(key(tool), compile_it) / tool.name
 
 
 def source(tool: Tool, module: str, path: str) -> bytes:
     """Return a file of the Go module that a tool is built from, as its publisher packs it into an image."""
-    build(tool)
-    directory = go(_HERE / tool.module, "list", "-m", "-f", "{{.Dir}}", module, release=tool.toolchain).strip()
-    return Path(directory, path).read_bytes()
+    return (source_directory(tool, module) / path).read_bytes()
+
+
+def source_directory(tool: Tool, module: str) -> Path:
+    """Where Go keeps a module that a tool is built from."""
+    # The program may be of another day's cache than the modules.
+    go(_HERE / tool.module, "mod", "download", module, release=tool.toolchain)
+    return Path(go(_HERE / tool.module, "list", "-m", "-f", "{{.Dir}}", module, release=tool.toolchain).strip())
 
 
 def build_all() -> dict[str, Path]:

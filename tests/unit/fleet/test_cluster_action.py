@@ -301,6 +301,33 @@ def test_rights_are_asked_for_what_is_planned(facts_of: Facts) -> None:
     assert (found["problems"], found["warnings_shown"][-1:]) == ([], ["no right to x"])
 
 
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize(
+    ("deploys", "moment", "refused"),
+    [
+        # The chart brings the class, before claims are applied.
+        (True, {}, False),
+        (True, {"check": True}, False),
+        (False, {}, True),
+        # Then the chart was deployed.
+        (True, {"wait": True}, True),
+        (True, {"published": True}, True),
+    ],
+)
+def test_a_class_is_missing_only_if_no_chart_brings_it(
+    facts_of: Facts, waits: bool, deploys: bool, moment: dict[str, Any], refused: bool
+) -> None:
+    facts = {"ansible_facts": {"rdma": facts_of("v100-01")}}
+    templates = [{"name": "one", "gpus": 1, "nics": 1}]
+    own = {**facts, "rdma_strategy": "dra", "rdma_claims_templates": templates, "rdma_wait": waits}
+    seen = {"slices": [], "nodes": {"n1": NODE}, "device_classes": [], "kubernetes": "1.36"}
+    options = {name: value for name, value in moment.items() if name != "check"}
+    variables_of = task_vars("check" in moment, n1={**own, "rdma_driver_gpu_deploy": deploys})
+    plan = acted(plan_action, Modules({**ANSWER, "published": seen}), variables_of, **options)
+    said = [problem for problem in plan["problems"] if "which is not a DeviceClass of the cluster" in problem]
+    assert bool(said) == refused, plan["problems"]
+
+
 @pytest.mark.parametrize("state", ["present", "absent"])
 def test_who_may_not_look_is_told_all_rights_at_once(facts_of: Facts, state: str) -> None:
     own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
