@@ -1,0 +1,209 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Records what a commit leaves behind: ``python tests/upgrade/record.py COMMIT`` (needs Go).
+
+Its own playbooks run, on nodes of the recorded fleet and on a real API server whose nodes exist only as objects. What
+they leave is written to ``tests/unit/fixtures/state/<commit>``, whose README says what each file is. What no playbook
+leaves without hardware or pods is written by :mod:`leave`, which calls the code of the commit that writes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[1] / "build" / "collections"), str(HERE.parent / "lab")]
+
+from control_plane import lifecycle
+
+from ansible_collections.zerocopy.rdma.tests.bench.trees import CHECKOUT, Tree, TreeError, checkout, commit_of
+from ansible_collections.zerocopy.rdma.tests.same import fleet
+from ansible_collections.zerocopy.rdma.tests.same.cluster import LIVE, Cluster
+from ansible_collections.zerocopy.rdma.tests.same.inventories import build, sources
+from ansible_collections.zerocopy.rdma.tests.same.scenarios import Scenario
+
+FIXTURES = CHECKOUT / "tests/unit/fixtures/state"
+LEDGERS = CHECKOUT / "tests/unit/fixtures/ledger"
+STATE = "var/lib/zerocopy-rdma"
+BUILD = CHECKOUT / "build/upgrade"
+# One of each strategy that leaves something else. What kubelets would publish is added by nobody.
+HOSTS = ["v100-01", "a100-01", "h100-03", "lab-01"]
+FACTS = "lab-01"
+GROUPS: dict[str, dict[str, Any]] = {
+    "lab": {"rdma_strategy": "inject", "rdma_claims_templates": []},
+    "h100": {"rdma_claims_templates": [{"name": "h100-1gpu-1nic", "gpus": 1, "nics": 1}]},
+}
+# Fields that the API server or its controllers write.
+_SERVERS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+_GENERATION = "deprecated.daemonset.template.generation"
+
+
+def own_objects(cluster: Cluster) -> list[dict[str, Any]]:
+    """The objects with a field of ours, each with those that the API server has not added; of nodes, ours alone.
+
+    Each entry says which manager wrote these fields of an ``object``, and how, so that they can be written again.
+    """
+    return [entry for one in cluster.everything() for entry in _entries(one)]
+
+
+def _entries(one: dict[str, Any]) -> list[dict[str, Any]]:
+    managed = [
+        entry
+        for entry in one["metadata"].get("managedFields", ())
+        if entry["manager"].startswith("zerocopy.rdma")
+    ]
+    return [
+        {
+            "manager": entry["manager"],
+            "operation": entry["operation"],
+            "subresource": entry.get("subresource", ""),
+            "object": {
+                "apiVersion": one["apiVersion"],
+                "kind": one["kind"],
+                **_kept(one, entry["fieldsV1"]),
+                "metadata": {
+                    **{name: one["metadata"][name] for name in ("name", "namespace") if name in one["metadata"]},
+                    **_kept(one["metadata"], entry["fieldsV1"].get("f:metadata", {})),
+                },
+            },
+        }
+        for entry in managed
+    ]
+
+
+def _kept(value: Any, fields: dict[str, Any]) -> Any:
+    """The part of an object that these fields (FieldsV1) are about."""
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for name, own in fields.items():
+        key = name.partition(":")[2]
+        if not name.startswith("f:") or key not in value:
+            continue
+        below = {each: more for each, more in own.items() if each != "."}
+        if isinstance(value[key], list) and below:
+            found[key] = _entries_of(value[key], below)
+        else:
+            found[key] = _kept(value[key], below) if below else value[key]
+    return found
+
+
+def _entries_of(values: list[Any], fields: dict[str, Any]) -> list[Any]:
+    """Entries of a list that these keys (``k:{...}``) name; of other lists all."""
+    found = []
+    for name, own in fields.items():
+        if not name.startswith("k:"):
+            return values
+        keys = json.loads(name[2:])
+        for each in values:
+            if all(each.get(key) == wanted for key, wanted in keys.items()):
+                found.append({**keys, **_kept(each, own)})
+    return found
+
+
+def record(tree: Tree, target: Path) -> None:
+    scenario = Scenario("upgrade", ("cluster",), {**GROUPS, "all": LIVE}, HOSTS)
+    run, pristine, written = BUILD / "run", BUILD / "nodes", BUILD / "run/written"
+    fleet.expand(tree, pristine, HOSTS)
+    fleet.begin(run, pristine, scenario)
+    written.mkdir()
+    (written / "before.yml").write_text((HERE / "workload.yml").read_text())
+    every = {
+        "rdma_verify_directory": "written",
+        "rdma_verify_metrics": "written/verify.prom",
+        "rdma_audit_json": "written/audit.json",
+        "rdma_migrate_manifests": ["written/before.yml"],
+        "rdma_migrate_directory": "written/after",
+        "rdma_migrate_group": "h100",
+    }
+    build(run, tree.path, {}, scenario.with_groups({"all": {**LIVE, **every}}), scenario)
+    # Reports name the sources of the inventory from here.
+    os.chdir(run)
+    (written / "after").mkdir()
+    given = [path.relative_to(run) for path in sources(run)]
+    with lifecycle.running(f"upgrade-{os.getpid()}") as plane:
+        where = {"K8S_AUTH_KUBECONFIG": str(plane.kubeconfig)}
+        kept = {**where, "ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": "cache"}
+        cluster = Cluster(plane)
+        cluster.begin(scenario, tree)
+        tree.play("facts", given, kept)
+        with cluster.kubelets():
+            tree.play("provision", given, where)
+        _json(target / "cluster.json", own_objects(cluster))
+        cluster.create([yaml.safe_load((HERE / "workload.yml").read_text())])
+        for name in ("audit", "migrate"):
+            tree.play(name, given, where)
+        # Without kubelets it fails, after it has written its report.
+        with suppress(TreeError):
+            tree.play("verify", given, where)
+    cached = json.loads(next(path for path in (run / "cache").iterdir() if path.name.endswith(FACTS)).read_text())
+    _json(target / "facts.json", cached.get("rdma", cached.get("ansible_local")))
+    document = json.loads((written / "verify.json").read_text())
+    # Facts of four hosts are most of it, and are recorded above.
+    document["hosts"] = {name: host for name, host in document["hosts"].items() if name == FACTS}
+    _json(target / "verify.json", document)
+    for name in ("audit.json", "verify.prom"):
+        shutil.copy(written / name, target / name)
+    shutil.copy(written / "after/before.yml", target / "workload.yml")
+
+
+def record_ledgers(tree: Tree, target: Path) -> None:
+    """A file for each concern of a host: its files before and after site, in the form of fixtures/ledger."""
+    scenario = Scenario("upgrade", ("nodes",), {"lab": {"rdma_claims_templates": []}}, [FACTS])
+    run, pristine = BUILD / "prepared", BUILD / "nodes"
+    fleet.begin(run, pristine, scenario)
+    build(run, tree.path, {}, scenario.groups, scenario)
+    tree.play("site", sources(run), {})
+    node, before = run / "build/demo/nodes" / FACTS, pristine / FACTS
+    for directory in sorted((node / STATE).iterdir()):
+        ledger = json.loads((directory / "ledger.json").read_text())
+        own = [path for path in directory.rglob("*") if path.is_file() and path.suffix != ".lock"]
+        changed = [node / path[1:] for path in ledger["files"]]
+        recorded = {
+            "before": {f"/{path.relative_to(node)}": _file(before / path.relative_to(node)) for path in changed},
+            "after": {f"/{path.relative_to(node)}": _file(path) for path in [*changed, *own]},
+        }
+        there = {side: {name: file for name, file in files.items() if file} for side, files in recorded.items()}
+        _json(target / f"{directory.name}.json", there)
+
+
+def _file(path: Path) -> dict[str, Any] | None:
+    return {"mode": path.stat().st_mode & 0o7777, "text": path.read_text()} if path.is_file() else None
+
+
+def _json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commit", nargs="?", help="the working tree without one")
+    parser.add_argument("--name", help="of the directory; otherwise the first eight digits of the commit")
+    options = parser.parse_args()
+    tree = checkout(commit_of(options.commit)) if options.commit else Tree(CHECKOUT)
+    target = FIXTURES / (options.name or tree.commit[:8])
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    left = [sys.executable, str(HERE / "leave.py"), str(tree.path), str(target)]
+    subprocess.run(left, check=True)
+    record(tree, target)
+    kept = LEDGERS / target.name
+    # That of a commit was recorded otherwise.
+    if not kept.exists():
+        kept.mkdir()
+        record_ledgers(tree, kept)
+
+
+if __name__ == "__main__":
+    main()
