@@ -16,7 +16,6 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,11 @@ from ansible_collections.zerocopy.rdma.tests.same.cluster import LIVE, Cluster
 from ansible_collections.zerocopy.rdma.tests.same.inventories import build, sources
 from ansible_collections.zerocopy.rdma.tests.same.scenarios import Scenario
 
-FIXTURES = CHECKOUT / "tests/unit/fixtures/state"
+STATES = CHECKOUT / "tests/unit/fixtures/state"
 LEDGERS = CHECKOUT / "tests/unit/fixtures/ledger"
 STATE = "var/lib/zerocopy-rdma"
 BUILD = CHECKOUT / "build/upgrade"
-# One of each strategy that leaves something else. What kubelets would publish is added by nobody.
+# One of each strategy.
 HOSTS = ["v100-01", "a100-01", "h100-03", "lab-01"]
 FACTS = "lab-01"
 GROUPS: dict[str, dict[str, Any]] = {
@@ -59,9 +58,7 @@ def own_objects(cluster: Cluster) -> list[dict[str, Any]]:
 
 def _entries(one: dict[str, Any]) -> list[dict[str, Any]]:
     managed = [
-        entry
-        for entry in one["metadata"].get("managedFields", ())
-        if entry["manager"].startswith("zerocopy.rdma")
+        entry for entry in one["metadata"].get("managedFields", ()) if entry["manager"].startswith("zerocopy.rdma")
     ]
     return [
         {
@@ -112,60 +109,74 @@ def _entries_of(values: list[Any], fields: dict[str, Any]) -> list[Any]:
     return found
 
 
-def record(tree: Tree, target: Path) -> None:
+def record_cluster(tree: Tree, target: Path) -> None:
+    """The objects in a cluster, facts in a cache, an audit, and a rewritten workload."""
     scenario = Scenario("upgrade", ("cluster",), {**GROUPS, "all": LIVE}, HOSTS)
-    run, pristine, written = BUILD / "run", BUILD / "nodes", BUILD / "run/written"
-    fleet.expand(tree, pristine, HOSTS)
-    fleet.begin(run, pristine, scenario)
-    written.mkdir()
+    run, written = _begin(tree, scenario)
     (written / "before.yml").write_text((HERE / "workload.yml").read_text())
+    (written / "after").mkdir()
     every = {
-        "rdma_verify_directory": "written",
-        "rdma_verify_metrics": "written/verify.prom",
         "rdma_audit_json": "written/audit.json",
         "rdma_migrate_manifests": ["written/before.yml"],
         "rdma_migrate_directory": "written/after",
         "rdma_migrate_group": "h100",
     }
-    build(run, tree.path, {}, scenario.with_groups({"all": {**LIVE, **every}}), scenario)
-    # Reports name the sources of the inventory from here.
-    os.chdir(run)
-    (written / "after").mkdir()
-    given = [path.relative_to(run) for path in sources(run)]
+    build(run, tree.path, {}, scenario.with_groups({"all": every}), scenario)
     with lifecycle.running(f"upgrade-{os.getpid()}") as plane:
         where = {"K8S_AUTH_KUBECONFIG": str(plane.kubeconfig)}
         kept = {**where, "ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": "cache"}
         cluster = Cluster(plane)
         cluster.begin(scenario, tree)
-        tree.play("facts", given, kept)
+        tree.play("facts", _given(run), kept)
         with cluster.kubelets():
-            tree.play("provision", given, where)
+            tree.play("provision", _given(run), where)
         _json(target / "cluster.json", own_objects(cluster))
         cluster.create([yaml.safe_load((HERE / "workload.yml").read_text())])
         for name in ("audit", "migrate"):
-            tree.play(name, given, where)
-        # Without kubelets it fails, after it has written its report.
-        with suppress(TreeError):
-            tree.play("verify", given, where)
+            tree.play(name, _given(run), where)
     cached = json.loads(next(path for path in (run / "cache").iterdir() if path.name.endswith(FACTS)).read_text())
-    _json(target / "facts.json", cached.get("rdma", cached.get("ansible_local")))
-    document = json.loads((written / "verify.json").read_text())
-    # Facts of four hosts are most of it, and are recorded above.
-    document["hosts"] = {name: host for name, host in document["hosts"].items() if name == FACTS}
-    _json(target / "verify.json", document)
-    for name in ("audit.json", "verify.prom"):
-        shutil.copy(written / name, target / name)
+    _json(target / "facts.json", cached["rdma"])
+    shutil.copy(written / "audit.json", target / "audit.json")
     shutil.copy(written / "after/before.yml", target / "workload.yml")
+
+
+def record_verify(tree: Tree, target: Path) -> None:
+    """Report and metrics of verify, as far as it goes without a cluster."""
+    scenario = Scenario("upgrade", ("nodes",), {"lab": {"rdma_claims_templates": []}}, [FACTS])
+    run, written = _begin(tree, scenario)
+    every = {"rdma_verify_directory": "written", "rdma_verify_metrics": "written/verify.prom"}
+    build(run, tree.path, {}, scenario.with_groups({"all": every}), scenario)
+    try:
+        tree.play("verify", _given(run), {})
+    except TreeError:
+        # It fails, because nobody has prepared the node, after it has written its report.
+        if not (written / "verify.json").exists():
+            raise
+    for name in ("verify.json", "verify.prom"):
+        shutil.copy(written / name, target / name)
+
+
+def _begin(tree: Tree, scenario: Scenario) -> tuple[Path, Path]:
+    """The directory of a run, which it names sources of the inventory from, and that of its files."""
+    run = BUILD / "run"
+    fleet.expand(tree, BUILD / "nodes", scenario.hosts)
+    fleet.begin(run, BUILD / "nodes", scenario)
+    (run / "written").mkdir()
+    os.chdir(run)
+    return run, run / "written"
+
+
+def _given(run: Path) -> list[Path]:
+    return [path.relative_to(run) for path in sources(run)]
 
 
 def record_ledgers(tree: Tree, target: Path) -> None:
     """A file for each concern of a host: its files before and after site, in the form of fixtures/ledger."""
     scenario = Scenario("upgrade", ("nodes",), {"lab": {"rdma_claims_templates": []}}, [FACTS])
-    run, pristine = BUILD / "prepared", BUILD / "nodes"
-    fleet.begin(run, pristine, scenario)
+    run, _written = _begin(tree, scenario)
     build(run, tree.path, {}, scenario.groups, scenario)
-    tree.play("site", sources(run), {})
-    node, before = run / "build/demo/nodes" / FACTS, pristine / FACTS
+    tree.play("site", _given(run), {})
+    node, before = run / "build/demo/nodes" / FACTS, BUILD / "nodes" / FACTS
     for directory in sorted((node / STATE).iterdir()):
         ledger = json.loads((directory / "ledger.json").read_text())
         own = [path for path in directory.rglob("*") if path.is_file() and path.suffix != ".lock"]
@@ -186,23 +197,26 @@ def _json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
 
 
+def leave(tree: Tree, target: Path) -> None:
+    """What needs hardware, a runtime or pods; in a process of its own, which imports the code of the tree."""
+    subprocess.run([sys.executable, str(HERE / "leave.py"), str(tree.path), str(target)], check=True)
+
+
+_PARTS = {"cluster": record_cluster, "verify": record_verify, "ledgers": record_ledgers, "made": leave}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit", nargs="?", help="the working tree without one")
     parser.add_argument("--name", help="of the directory; otherwise the first eight digits of the commit")
+    parser.add_argument("--part", action="append", choices=_PARTS, help="only this one; may be given more than once")
     options = parser.parse_args()
     tree = checkout(commit_of(options.commit)) if options.commit else Tree(CHECKOUT)
-    target = FIXTURES / (options.name or tree.commit[:8])
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    left = [sys.executable, str(HERE / "leave.py"), str(tree.path), str(target)]
-    subprocess.run(left, check=True)
-    record(tree, target)
-    kept = LEDGERS / target.name
-    # That of a commit was recorded otherwise.
-    if not kept.exists():
-        kept.mkdir()
-        record_ledgers(tree, kept)
+    name = options.name or tree.commit[:8]
+    for part in options.part or _PARTS:
+        target = (LEDGERS if part == "ledgers" else STATES) / name
+        target.mkdir(parents=True, exist_ok=True)
+        _PARTS[part](tree, target)
 
 
 if __name__ == "__main__":
