@@ -29,7 +29,7 @@ from control_plane import lifecycle
 from ansible_collections.zerocopy.rdma.tests.bench.trees import CHECKOUT, Tree, TreeError, checkout, commit_of
 from ansible_collections.zerocopy.rdma.tests.same import fleet
 from ansible_collections.zerocopy.rdma.tests.same.cluster import LIVE, Cluster
-from ansible_collections.zerocopy.rdma.tests.same.inventories import build, sources
+from ansible_collections.zerocopy.rdma.tests.same.inventories import Renamed, build, sources
 from ansible_collections.zerocopy.rdma.tests.same.scenarios import Scenario
 
 STATES = CHECKOUT / "tests/unit/fixtures/state"
@@ -97,21 +97,28 @@ def _kept(value: Any, fields: dict[str, Any]) -> Any:
 
 
 def _entries_of(values: list[Any], fields: dict[str, Any]) -> list[Any]:
-    """Entries of a list that these keys (``k:{...}``) name; of other lists all."""
-    found = []
-    for name, own in fields.items():
-        if not name.startswith("k:"):
-            return values
-        keys = json.loads(name[2:])
-        for each in values:
-            if all(each.get(key) == wanted for key, wanted in keys.items()):
-                found.append({**keys, **_kept(each, own)})
-    return found
+    """Those entries of a list that are named by their keys (``k:{...}``), in its order; of other lists all."""
+    named = [(json.loads(name[2:]), own) for name, own in fields.items() if name.startswith("k:")]
+    if len(named) < len(fields):
+        return values
+    return [
+        {**keys, **_kept(each, own)}
+        for each in values
+        for keys, own in named
+        if all(each.get(key) == wanted for key, wanted in keys.items())
+    ]
+
+
+def _scenario(tree: Tree, groups: dict[str, dict[str, Any]], hosts: list[str]) -> tuple[Scenario, Renamed]:
+    """A scenario in the variables of the tree, with its own example inventory."""
+    old = "rdma_driver_wait:" in (tree.path / "roles/rdma_driver/defaults/main.yml").read_text()
+    renamed = {} if old else yaml.safe_load((HERE.parent / "same/renamed.yml").read_text())
+    return Scenario("upgrade", ("cluster", "nodes"), groups, hosts, own=True), renamed
 
 
 def record_cluster(tree: Tree, target: Path) -> None:
     """The objects in a cluster, facts in a cache, an audit, and a rewritten workload."""
-    scenario = Scenario("upgrade", ("cluster",), {**GROUPS, "all": LIVE}, HOSTS)
+    scenario, renamed = _scenario(tree, {**GROUPS, "all": LIVE}, HOSTS)
     run, written = _begin(tree, scenario)
     (written / "before.yml").write_text((HERE / "workload.yml").read_text())
     (written / "after").mkdir()
@@ -121,7 +128,7 @@ def record_cluster(tree: Tree, target: Path) -> None:
         "rdma_migrate_directory": "written/after",
         "rdma_migrate_group": "h100",
     }
-    build(run, tree.path, {}, scenario.with_groups({"all": every}), scenario)
+    build(run, tree.path, renamed, scenario.with_groups({"all": every}), scenario)
     with lifecycle.running(f"upgrade-{os.getpid()}") as plane:
         where = {"K8S_AUTH_KUBECONFIG": str(plane.kubeconfig)}
         kept = {**where, "ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": "cache"}
@@ -134,18 +141,19 @@ def record_cluster(tree: Tree, target: Path) -> None:
         cluster.create([yaml.safe_load((HERE / "workload.yml").read_text())])
         for name in ("audit", "migrate"):
             tree.play(name, _given(run), where)
-    cached = json.loads(next(path for path in (run / "cache").iterdir() if path.name.endswith(FACTS)).read_text())
-    _json(target / "facts.json", cached["rdma"])
+    (cached,) = (run / "cache").glob(f"*{FACTS}")
+    # ansible-core 2.19 and newer have the facts in a text.
+    _json(target / "facts.json", json.loads(json.loads(cached.read_text())["__payload__"])["rdma"])
     shutil.copy(written / "audit.json", target / "audit.json")
     shutil.copy(written / "after/before.yml", target / "workload.yml")
 
 
 def record_verify(tree: Tree, target: Path) -> None:
     """Report and metrics of verify, as far as it goes without a cluster."""
-    scenario = Scenario("upgrade", ("nodes",), {"lab": {"rdma_claims_templates": []}}, [FACTS])
+    scenario, renamed = _scenario(tree, {"lab": {"rdma_claims_templates": []}}, [FACTS])
     run, written = _begin(tree, scenario)
     every = {"rdma_verify_directory": "written", "rdma_verify_metrics": "written/verify.prom"}
-    build(run, tree.path, {}, scenario.with_groups({"all": every}), scenario)
+    build(run, tree.path, renamed, scenario.with_groups({"all": every}), scenario)
     try:
         tree.play("verify", _given(run), {})
     except TreeError:
@@ -172,13 +180,13 @@ def _given(run: Path) -> list[Path]:
 
 def record_ledgers(tree: Tree, target: Path) -> None:
     """A file for each concern of a host: its files before and after site, in the form of fixtures/ledger."""
-    scenario = Scenario("upgrade", ("nodes",), {"lab": {"rdma_claims_templates": []}}, [FACTS])
+    scenario, renamed = _scenario(tree, {"lab": {"rdma_claims_templates": []}}, [FACTS])
     run, _written = _begin(tree, scenario)
-    build(run, tree.path, {}, scenario.groups, scenario)
+    build(run, tree.path, renamed, scenario.groups, scenario)
     tree.play("site", _given(run), {})
     node, before = run / "build/demo/nodes" / FACTS, BUILD / "nodes" / FACTS
-    for directory in sorted((node / STATE).iterdir()):
-        ledger = json.loads((directory / "ledger.json").read_text())
+    for path in sorted((node / STATE).glob("*/ledger.json")):
+        directory, ledger = path.parent, json.loads(path.read_text())
         own = [path for path in directory.rglob("*") if path.is_file() and path.suffix != ".lock"]
         changed = [node / path[1:] for path in ledger["files"]]
         recorded = {

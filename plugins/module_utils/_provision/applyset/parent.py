@@ -29,8 +29,8 @@ _KINDS = "applyset.kubernetes.io/contains-group-kinds"
 _NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
 
 TOOL = "zerocopy.rdma"
-# Of the sets, not of the collection; only its first number counts. The specification wants a release there.
-VERSION = "v1.0.0"
+# That of the collection. Sets of a release with a greater first number are refused.
+VERSION = "v0.1.0"
 # As kubectl does it: the parent has a field manager of its own, named after the tool.
 PARENT_MANAGER = f"{TOOL}-applyset"
 
@@ -133,7 +133,8 @@ class Parent:
                 f"kubectl annotate --overwrite -n {self.namespace} secret {self.name} {_TOOLING}={TOOL}/{VERSION}"
             )
         try:
-            state_version.known(state_version.major(release), state_version.FIRST, state_version.FIRST)
+            newest = state_version.major(VERSION) or state_version.FIRST
+            state_version.known(state_version.major(release), newest, state_version.FIRST)
         except state_version.NewerVersionError as error:
             raise ClusterError(f"{called}, the parent of a set of objects, {error}") from error
 
