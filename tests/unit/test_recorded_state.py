@@ -170,7 +170,7 @@ def test_an_audit_is_written_as_it_was(recorded: Path) -> None:
 
 
 def test_a_rewritten_workload_goes_back(recorded: Path) -> None:
-    item = yaml.safe_load((recorded / "workload.yml").read_text("utf-8"))
+    item = loaded(recorded / "workload.json")
     assert revert.restored(item) == yaml.safe_load(REWRITTEN.read_text("utf-8"))
     annotations = item["metadata"]["annotations"]
     ways = json.loads(annotations["zerocopy.rdma/before"])

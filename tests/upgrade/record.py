@@ -145,7 +145,7 @@ def record_cluster(tree: Tree, target: Path) -> None:
     # ansible-core 2.19 and newer have the facts in a text.
     _json(target / "facts.json", json.loads(json.loads(cached.read_text())["__payload__"])["rdma"])
     shutil.copy(written / "audit.json", target / "audit.json")
-    shutil.copy(written / "after/before.yml", target / "workload.yml")
+    _json(target / "workload.json", yaml.safe_load((written / "after/before.yml").read_text()))
 
 
 def record_verify(tree: Tree, target: Path) -> None:
