@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 from kubernetes import dynamic
@@ -112,8 +112,13 @@ def now(cluster_set: ClusterSet, places: List[Tuple[str, str, str]]) -> Dict[str
     return found
 
 
-def changed(results: Results) -> Set[str]:
-    return {title for title, result in results.items() if result.get("action") == STEP and result.get("changed")}
+def changed(results: Results) -> Dict[str, List[Object]]:
+    """By title of each step that has changed something, the objects that it has changed."""
+    return {
+        title: [one for one in result.get("objects", ()) if one["action"] != "unchanged"]
+        for title, result in results.items()
+        if result.get("action") == STEP and result.get("changed")
+    }
 
 
 def ours(labels: Dict[str, str]) -> Dict[str, str]:
@@ -134,7 +139,7 @@ def test_an_upgrade_changes_what_is_announced_and_teardown_leaves_nothing(
     # With the same uid: a pod that names a template, or has a device of a driver, does not notice.
     assert now(cluster_set, places) == announced
     assert bool(done) == (announced != before), done
-    assert changed(fleet(groups=GROUPS)) == set()
+    assert changed(fleet(groups=GROUPS)) == {}
 
     fleet("--tags=driver,claims", groups=GROUPS, name="teardown.yml")
     assert set(now(cluster_set, places)) == {f"Node {host}" for host in HOSTS}

@@ -86,7 +86,11 @@ def _kept(value: Any, fields: dict[str, Any]) -> Any:
     found: dict[str, Any] = {}
     for name, own in fields.items():
         key = name.partition(":")[2]
-        if not name.startswith("f:") or key not in value:
+        if not name.startswith("f:"):
+            continue
+        if key not in value:
+            # An empty map, which the API server leaves out.
+            found[key] = {}
             continue
         below = {each: more for each, more in own.items() if each != "."}
         if isinstance(value[key], list) and below:
