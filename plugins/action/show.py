@@ -11,6 +11,7 @@ from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.plugins.loader import callback_loader
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible, visible_in
 from ansible_collections.zerocopy.rdma.plugins.modules import show
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._controller import ControllerAction
@@ -34,7 +35,7 @@ class ActionModule(ControllerAction):
         msg = text if self._of_callback("result_format", "") == "yaml" else text.splitlines()
         found: Dict[str, Any] = {"msg": msg, "changed": False, "_ansible_verbose_always": not alone}
         if options["stats"]:
-            data = {"zerocopy_rdma": visible_in(options["stats"])}
+            data = {"zerocopy_rdma": {"version": state_version.FIRST, **visible_in(options["stats"])}}
             found["ansible_stats"] = {"data": data, "per_host": False, "aggregate": True}
         return found
 

@@ -30,7 +30,7 @@ options:
   stats:
     description:
       - What programs that run playbooks (ansible-runner, AWX) get as artifacts, in the key C(zerocopy_rdma) of the
-        custom statistics, as from M(ansible.builtin.set_stats).
+        custom statistics, as from M(ansible.builtin.set_stats). The C(version) of their form is added.
     type: dict
 """
 

@@ -35,6 +35,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.format
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.prometheus import prometheus
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.summary import failure, summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _benchmark,
@@ -50,6 +51,8 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
 
 Map = Mapping[str, Any]
 
+# Of the files with the results of an audit and of drift.
+_AUDIT_VERSION = _DRIFT_VERSION = state_version.FIRST
 # What is written of the result of workload_audit.
 _AUDIT = ("advice", "cluster", "kubernetes", "others", "unseen", "workloads")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -150,7 +153,7 @@ def _compared(context: Map, options: Map) -> List[report_drift.HostDrift]:
 
 def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     view = report_drift.view(_compared(context, options), mode.check, mode.diff)
-    shown = {name: value for name, value in view.items() if name != "text"}
+    shown = {"version": _DRIFT_VERSION, **{name: value for name, value in view.items() if name != "text"}}
     return {
         **view,
         "files": {_files.artifact(options["json"], context): f"{_json(shown)}\n"} if options["json"] else {},
@@ -169,7 +172,7 @@ def audit(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     found = plain(options["found"])
     files: Dict[str, str] = {}
     if options["json"]:
-        shown = {name: found[name] for name in _AUDIT if name in found}
+        shown = {"version": _AUDIT_VERSION, **{name: found[name] for name in _AUDIT if name in found}}
         files[_files.artifact(options["json"], context)] = f"{_json(shown)}\n"
     if options["html"]:
         page = audit_page.html(audit_document.read(found), now("%Y-%m-%d %H:%M UTC"))

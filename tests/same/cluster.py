@@ -30,7 +30,7 @@ from ansible_collections.zerocopy.rdma.tests.same.inventories import Renamed, bu
 from ansible_collections.zerocopy.rdma.tests.same.scenarios import BUILD, HERE, Groups, Scenario
 
 # Nobody plays whole kubelets and drivers here, so there is nothing to wait for.
-_LIVE = {
+LIVE = {
     "rdma_cluster": "kubernetes",
     "rdma_driver_wait": False,
     "rdma_host_device_wait": False,
@@ -62,7 +62,7 @@ _PAUSE = 1.0
 def objects(tree: Tree, source: Tree, scenario: Scenario, renamed: Renamed, run: Path, pristine: Path) -> Path:
     """Run provision, again after each change, and teardown; returns the directory of the objects after each."""
     output = begin(run, pristine, scenario)
-    groups: dict[str, dict[str, Any]] = scenario.with_groups({"all": _LIVE})
+    groups: dict[str, dict[str, Any]] = scenario.with_groups({"all": LIVE})
     build(run, source.path, renamed, groups, scenario)
     with lifecycle.running(f"same-{os.getpid()}") as plane:
         cluster = Cluster(plane)
@@ -101,7 +101,7 @@ class Cluster:
             items += [one for one in every if one["spec"]["nodeName"] in scenario.hosts]
         for operator in scenario.crds:
             items += _CRDS[operator](source)
-        self._create(items)
+        self.create(items)
         if scenario.crds:
             self._kubectl("wait", "--for=condition=Established", "crd", "--all", f"--timeout={_SECONDS}s")
         deadline = time.monotonic() + _SECONDS
@@ -121,10 +121,7 @@ class Cluster:
     def dump(self, directory: Path) -> None:
         """Write a file for each node, and for each object that somebody else than the control plane has made."""
         directory.mkdir(parents=True)
-        listed = self._kubectl("api-resources", "--verbs=list", "-o", "name").split()
-        kinds = ",".join(kind for kind in listed if kind.partition(".")[0] not in _LEFT_OUT)
-        found = json.loads(self._kubectl("get", kinds, "-A", "-o", "json", "--show-managed-fields"))["items"]
-        for one in found:
+        for one in self.everything():
             meta = one["metadata"]
             managers = {entry["manager"] for entry in meta.get("managedFields", ())}
             if one["kind"] == "Node" or managers - _OTHERS:
@@ -133,6 +130,15 @@ class Cluster:
                 text = yaml.safe_dump(_normal(one), width=10_000)
                 # Kinds of the same name in two groups, of which an object has only one.
                 (place / f"{meta['name'].replace(':', '_')}.yml").write_text(text)
+
+    def everything(self) -> list[Object]:
+        """All objects with their managed fields, but for kinds that change by themselves."""
+        listed = self._kubectl("api-resources", "--verbs=list", "-o", "name").split()
+        kinds = ",".join(kind for kind in listed if kind.partition(".")[0] not in _LEFT_OUT)
+        found: list[Object] = json.loads(self._kubectl("get", kinds, "-A", "-o", "json", "--show-managed-fields"))[
+            "items"
+        ]
+        return found
 
     @contextmanager
     def kubelets(self) -> Iterator[None]:
@@ -159,7 +165,8 @@ class Cluster:
             # Somebody else may have been faster.
             self._kubectl("delete", "pod", name, "-n", namespace, "--force", "--ignore-not-found", "--wait=false")
 
-    def _create(self, items: list[Object]) -> None:
+    def create(self, items: list[Object]) -> None:
+        """Make these objects."""
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         self._kubectl("create", f"--field-manager={_OURS}", "-f", "-", stdin=text)
 

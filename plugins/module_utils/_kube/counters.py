@@ -21,7 +21,7 @@ def recorded(node: str, annotations: Mapping[str, Any]) -> Dict[str, int]:
     written = annotations.get(ANNOTATION)
     if written is None:
         return {}
-    found = content(written)
+    found = content(node, ANNOTATION, written)
     if not isinstance(found, dict) or not all(is_integer(number) for number in found.values()):
         raise AnnotationError(node, ANNOTATION, written, _RIGHT)
     return found

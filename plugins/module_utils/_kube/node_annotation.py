@@ -3,7 +3,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Annotations that we write to a Node, when something else has written them."""
+"""Annotations that we write to a Node, when something else or a newer version of the collection has written them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ import json
 import reprlib
 from typing import Any
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
+
+# The key of it in the JSON of an annotation.
+VERSION = "version"
 # The API server allows 256 KiB.
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = 200
@@ -29,9 +33,27 @@ class AnnotationError(ValueError):
         super().__init__(f"{node}: annotation {annotation} is {told}, it must be {right}: {remove}")
 
 
-def content(written: Any) -> Any:
-    """The JSON in an annotation; ``None`` if it has none."""
+class NewerAnnotationError(AnnotationError):
+    """A newer version of the collection has written it, so that it must stay."""
+
+    def __init__(self, node: str, annotation: str, why: state_version.NewerVersionError) -> None:
+        ValueError.__init__(self, f"{node}: annotation {annotation} {why}")
+
+
+def content(node: str, annotation: str, written: Any) -> Any:
+    """The JSON in an annotation of a node, without its version, which is the first if none is stated.
+
+    ``None`` if it has no JSON, or states what is no version. Raises NewerAnnotationError.
+    """
     try:
-        return json.loads(written)
+        found = json.loads(written)
     except (TypeError, ValueError, RecursionError):
         return None
+    if isinstance(found, dict):
+        try:
+            state_version.known(found.pop(VERSION, None), state_version.FIRST, state_version.FIRST)
+        except state_version.NewerVersionError as error:
+            raise NewerAnnotationError(node, annotation, error) from error
+        except state_version.VersionError:
+            return None
+    return found

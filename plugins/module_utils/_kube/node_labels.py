@@ -26,6 +26,11 @@ def of_objects(label: str) -> str:
     return f"{_OURS}/{label.partition('/')[2]}"
 
 
+def before_1_0(label: str) -> str:
+    """As Nodes had this label of Nodes before the first release, where the account of a kubelet could write it."""
+    return of_objects(label)
+
+
 def is_ours(label: str) -> bool:
     """Whether it is one of our labels of Nodes."""
     return label.startswith(f"{DOMAIN}/")

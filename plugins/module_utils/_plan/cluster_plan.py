@@ -17,6 +17,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, S
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     CLAIMS,
     DRIVER,
@@ -150,6 +151,7 @@ def cluster_plan(
         stage = strategy.claims(hosts, cluster, known, tolerant)
         if stage is not None:
             _add_claims(result, strategy, stage, cluster)
+    result.steps += _earlier_labels(wanted, cluster, [host.name for host in hosts if host.name not in left])
     if result.problems:
         result.steps, result.manifests, result.sets, result.requests = [], [], [], {}
     return result
@@ -331,7 +333,17 @@ def removal(
     for part in (CLAIMS, DRIVER):
         for strategy in reversed(wanted):
             result.steps += _removal(strategy, part, hosts, cluster, known, values)
+    result.steps += _earlier_labels(wanted, cluster, list(cluster.labels))
     return result
+
+
+def _earlier_labels(strategies: Sequence[Strategy], cluster: ClusterState, nodes: Sequence[str]) -> Iterator[Step]:
+    """Last, because until then objects of an earlier version may find their nodes by these labels."""
+    names = [node_labels.before_1_0(strategy.label) for strategy in strategies if strategy.label]
+    found = {node: dict.fromkeys(name for name in names if name in cluster.labels.get(node, {})) for node in nodes}
+    found = {node: labels for node, labels in found.items() if labels}
+    if found:
+        yield LabelsStep("Remove the labels of earlier versions from nodes", DRIVER, found)
 
 
 def _removal(

@@ -473,3 +473,23 @@ def test_removal_takes_the_labels_of_nodes_that_left_the_inventory(facts_of: Fac
     (labels,) = of_kind(removal(fleet(facts_of), cluster, "shared_device").steps, LabelsStep)
     assert labels.nodes["gone"] == {SHARED: None}
     assert "other" not in labels.nodes
+
+
+def test_labels_from_before_the_first_release_go_last(facts_of: Facts) -> None:
+    hosts = fleet(facts_of)
+    old = "zerocopy.rdma/"
+    labels = {
+        "node-0": {f"{old}group": "dra", f"{old}other": "x"},
+        "node-1": {GROUP: "x"},
+        "away": {f"{old}inject": "x"},
+    }
+    cluster = replace(EMPTY, labels=labels)
+    last = plan(hosts, cluster).steps[-1]
+    assert isinstance(last, LabelsStep)
+    # A node that is not in the inventory is left alone until everything goes.
+    assert last.nodes == {"node-0": {f"{old}group": None}}
+    assert plan(hosts, cluster, failed=["node-0"]).steps[-1] != last
+    gone = removal(hosts, cluster).steps[-1]
+    assert isinstance(gone, LabelsStep)
+    assert gone.nodes == {"node-0": {f"{old}group": None}, "away": {f"{old}inject": None}}
+    assert [step.title for step in plan(hosts).steps if "earlier" in step.title] == []

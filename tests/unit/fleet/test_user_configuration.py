@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -81,6 +82,10 @@ def test_artifacts_go_where_the_user_says(root_of: Callable[[str], Path], tmp_pa
     assert kept == {"facts", "fleet.json", "drift.json", "manifests", "rewritten", "workloads"}, run.stdout + run.stderr
     statistics = run.stdout.partition("CUSTOM STATS")[2]
     assert "zerocopy_rdma" in statistics
+    # Of the form, for programs.
+    assert re.search(r"\bversion: 1\b", statistics)
+    for name in ("fleet.json", "drift.json"):
+        assert json.loads((tmp_path / "kept" / name).read_text())["version"] == 1
     # Not shown as results.
     assert "ansible_stats" not in run.stdout
     assert run.stdout.count("1 of 1 node differs from the plan.") == 1

@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import ref_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.yaml_values import aligned, same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import undone
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 
 # On the object, not on its pods, so that the way back alone restarts nothing.
 BEFORE = "zerocopy.rdma/before"
@@ -34,6 +35,11 @@ def restored(item: Any) -> Any:
         ops = json.loads(text(annotations[BEFORE]))
     except RecursionError as error:
         raise ValueError(f"annotation {BEFORE} was not written by a rewrite") from error
+    try:
+        # The first version is a list.
+        state_version.known(table(ops).get("version"), state_version.FIRST, state_version.FIRST)
+    except ValueError as error:
+        raise ForgedError(f"the annotation {BEFORE} {error}") from error
     bare = copy.deepcopy(item)
     del bare["metadata"]["annotations"][BEFORE]
     if not bare["metadata"]["annotations"]:
@@ -70,7 +76,7 @@ Op = Dict[str, Any]
 
 
 class ForgedError(Exception):
-    """The way back was not written by a rewrite; the text says what it would change."""
+    """No rewrite of this version or an earlier one wrote the way back; the text says why."""
 
 
 class PatchError(Exception):

@@ -20,11 +20,16 @@ from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Seq
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import counters as plan_counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import node_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names, is_rdma
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import AnnotationError, content
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import (
+    VERSION,
+    AnnotationError,
+    content,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, strings, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import components, findings, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import WorkloadObject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
@@ -59,7 +64,7 @@ class Mark:
 
     def written(self) -> str:
         """As the annotation has it."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return json.dumps({**asdict(self), VERSION: state_version.FIRST}, sort_keys=True)
 
     def metadata(self) -> Dict[str, Dict[str, str]]:
         """What a node's metadata gets, in one write."""
@@ -82,7 +87,7 @@ def mark(node: str, annotations: Mapping[str, Any], labels: Mapping[str, str]) -
         return None
     if written is None or digest(str(written)) != labels.get(DIGEST):
         raise AnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN, DIGEST)
-    found = content(written)
+    found = content(node, ANNOTATION, written)
     before, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(before, dict) and all(value is None or isinstance(value, str) for value in before.values())
     right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())

@@ -16,6 +16,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
+
 Shape = Callable[[Any], bool]
 
 
@@ -114,21 +116,18 @@ def parse(content: str, notes: Mapping[str, Shape], caches: Sequence[str] = ()) 
 
     Those in ``caches`` only save work: of another shape, as another version may write them, they are left out.
 
-    :raises ValueError: it is damaged, or of a newer version; the message completes "ledger.json ...".
+    :raises ValueError: it is damaged; the message completes "ledger.json ...".
+    :raises NewerVersionError: a newer version of the collection wrote it; as above.
     """
     try:
         data = json.loads(content)
         found = _digest(data) if isinstance(data, dict) else None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"is damaged ({error})") from error
-    version = data.get("format") if isinstance(data, dict) else None
-    if not isinstance(version, int) or version < 1:
-        raise ValueError("is damaged (no format)")
-    if version > _FORMAT:
-        raise ValueError(
-            f"has format {version}, which a newer version of this collection wrote; this one reads formats up to"
-            f" {_FORMAT}: use that version or a later one"
-        )
+    try:
+        version = state_version.known(data.get("format") if isinstance(data, dict) else None, _FORMAT)
+    except state_version.VersionError as error:
+        raise ValueError("is damaged (no format)") from error
     if (version >= _SIGNED or "digest" in data) and data.get("digest") != found:
         raise ValueError("is damaged (it does not have its own digest)")
     kept = data.get("notes")

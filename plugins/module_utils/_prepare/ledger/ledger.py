@@ -31,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.stor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.state_version import NewerVersionError
 
 STATE = "/var/lib/zerocopy-rdma"
 Found = TypeVar("Found")
@@ -123,6 +124,8 @@ class Ledger:
                 self._document = document.parse(text, self._shapes, self._caches)
             elif self._originals.saved() and not self.files.exists(self.path):
                 raise ValueError("is missing, although there are originals")
+        except NewerVersionError as error:
+            raise HostError(f"{self.path} {error}. Nothing was changed") from error
         except ValueError as error:
             raise HostError(
                 f"{self.path} {error}. Nothing was changed; originals are below {self._originals.directory}, and "

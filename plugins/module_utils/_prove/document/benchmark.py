@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read as facts_read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.schema import about
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 
 VERSION = 1
 # Of the times of a run: 0, 5, ..., 100 percent.
@@ -189,12 +190,10 @@ def plain(whole: BenchmarkDocument) -> Dict[str, Any]:
 
 def read(value: Any) -> BenchmarkDocument:
     """The document from its dictionary. Raises BenchmarkDocumentError."""
-    version = value.get("version") if isinstance(value, Mapping) else None
-    if version != VERSION:
-        raise BenchmarkDocumentError(f"version is {version!r}, it must be {VERSION}")
     try:
+        state_version.known(value.get("version") if isinstance(value, Mapping) else None, VERSION)
         found = facts_read.typed(BenchmarkDocument, value)
-    except facts_read.FactsError as error:
+    except (state_version.VersionError, state_version.NewerVersionError, facts_read.FactsError) as error:
         raise BenchmarkDocumentError(str(error)) from None
     for index, run in enumerate(found.runs):
         times = run.quantiles_seconds

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import BenchmarkDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.remedies import WAYS, worded
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.schema import about
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 
 VERSION = 1
 RINGS = ("host", "cluster", "pod")
@@ -288,8 +289,10 @@ def plain(whole: VerifyDocument) -> Dict[str, Any]:
 
 def document(value: Mapping[str, Any]) -> VerifyDocument:
     """The document from its dictionary. Raises DocumentError."""
-    if value.get("version") != VERSION:
-        raise DocumentError(f"version is {value.get('version')!r}, it must be {VERSION}")
+    try:
+        state_version.known(value.get("version"), VERSION)
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
     found = _read(VerifyDocument, "document", {key: item for key, item in value.items() if key != "version"})
     found.run = _read(VerifyRun, "run", value.get("run") or {})
     if found.earlier is not None:

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.veri
     VerifyDocument,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import BAD
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 
 Key = Tuple[str, Optional[str], str]
 
@@ -42,11 +43,10 @@ def _past(check: Check) -> PastFinding:
 
 
 def read(text: str) -> Optional[VerifyDocument]:
-    """The document of an earlier run without the facts of its hosts; None for what is none."""
+    """The document of an earlier run without the facts of its hosts; None for what is none, or of a newer version."""
     try:
         value = json.loads(text)
-        if value["version"] != documents.VERSION:
-            return None
+        state_version.known(value["version"], documents.VERSION)
         hosts = {str(name): documents.DocumentHost("") for name in dict(value["hosts"])}
         checks = [documents.check(each) for each in value["checks"]]
         return VerifyDocument(str(value["created"] or "") or None, str(value["collection"]), hosts, checks)

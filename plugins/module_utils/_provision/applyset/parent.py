@@ -20,7 +20,7 @@ from typing import Dict, FrozenSet, Iterable, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, state_version
 
 PART_OF = "applyset.kubernetes.io/part-of"
 _ID = "applyset.kubernetes.io/id"
@@ -29,6 +29,7 @@ _KINDS = "applyset.kubernetes.io/contains-group-kinds"
 _NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
 
 TOOL = "zerocopy.rdma"
+# That of the collection. Sets of a release with a greater first number are refused.
 VERSION = "v0.1.0"
 # As kubectl does it: the parent has a field manager of its own, named after the tool.
 PARENT_MANAGER = f"{TOOL}-applyset"
@@ -96,7 +97,7 @@ class Parent:
     def read(self, live: Optional[Object]) -> Optional[Scope]:
         """The scope that the live parent states, none if there is no parent yet.
 
-        Raises ClusterError when the Secret is no parent, that of another tool, or damaged.
+        Raises ClusterError when the Secret is no parent, that of another tool or of a newer version, or damaged.
         """
         if live is None:
             return None
@@ -124,12 +125,18 @@ class Parent:
 
     def _ours(self, called: str, tooling: str) -> None:
         """The specification has tools refuse what belongs to another one; handing over is for a person to decide."""
-        owner = tooling.rpartition("/")[0] or tooling
+        owner, _slash, release = tooling.rpartition("/")
+        owner = owner or tooling
         if owner != TOOL:
             raise ClusterError(
                 f"{called} is the ApplySet of {owner or 'an unnamed tool'}, not of {TOOL}. To hand the set over: "
                 f"kubectl annotate --overwrite -n {self.namespace} secret {self.name} {_TOOLING}={TOOL}/{VERSION}"
             )
+        try:
+            newest = state_version.major(VERSION) or state_version.FIRST
+            state_version.known(state_version.major(release), newest, state_version.FIRST)
+        except state_version.NewerVersionError as error:
+            raise ClusterError(f"{called}, the parent of a set of objects, {error}") from error
 
 
 def secrets(namespace: str) -> Tuple[str, Dict[str, str]]:

@@ -56,7 +56,7 @@ def test_it_goes_through_json() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "version is 2, it must be 1"),
+        ({"version": 2}, "has version 2, which a newer version of this collection wrote"),
         ({"extra": 1}, "document has the key 'extra', it must have created, collection"),
         ({"checks": [{"ring": "host"}]}, "checks[0] lacks id, host"),
         ({"checks": ["x"]}, "checks[0] is 'x', it must be a map"),

@@ -44,7 +44,17 @@ def test_the_parent_is_read_as_it_was_written() -> None:
 
 
 def test_another_version_of_this_tool_is_no_other_tool() -> None:
-    assert PARENT.read(live(tooling="zerocopy.rdma/v7.1.2")) == PARENT.read(live())
+    for release in ("v0.0.1", "v0.7.2", "v1.7.2", "x"):
+        assert PARENT.read(live(tooling=f"zerocopy.rdma/{release}")) == PARENT.read(live())
+
+
+def test_a_set_of_a_newer_major_version_is_refused() -> None:
+    message = (
+        "Secret test/my-set, the parent of a set of objects, has version 7, which a newer version of this collection "
+        "wrote; this one reads versions up to 1: update the collection"
+    )
+    with pytest.raises(ClusterError, match=f"^{re.escape(message)}$"):
+        PARENT.read(live(tooling="zerocopy.rdma/v7.1.2"))
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def test_a_run_killed_anywhere_is_completed_by_the_next_and_can_be_undone(
         ("[" * 100_000, "is damaged"),
         ("[]", "is damaged"),
         ("{}", "is damaged"),
-        ('{"format": 9}', "has format 9, which a newer version .* reads formats up to 3: use that version or a later"),
+        ('{"format": 9}', "has version 9, which a newer .* up to 3: update the collection. Nothing was changed$"),
         ('{"format": 3}', r"is damaged \(it does not have its own digest\)"),
         ('{"format": 0}', "is damaged"),
         ('{"format": "1"}', "is damaged"),
