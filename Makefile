@@ -43,6 +43,7 @@ demo: $(VENV)/controller $(COLLECTION) ## run site.yml on recorded nodes (no roo
 test: $(VENV)/dev $(COLLECTION) ## run every check that needs no VM; ONLY=<regex> selects some
 	@tests/gates.sh '$(ONLY)'
 
+SITE_TESTS = tests/unit/docsite tests/unit/fleet/test_documents.py tests/unit/_plan/preflight/test_documented_examples.py
 site: $(VENV)/dev $(COLLECTION) ## build the documentation as a site in build/site/html, and check its links and examples
 	@$(STEP) 'site' python tests/docsite/build.py build/site
 	@$(STEP) 'examples of the site' pytest -q $(SITE_TESTS)
