@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The lists of Python packages agree: for users, for Execution Environments, and with versions, for a checkout."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.zerocopy.rdma.tests.docsite.examples import text
+
+
+def packages(file: str) -> dict[str, str]:
+    """Name and version, or bound, of each package in a file."""
+    return dict(re.findall(r"^([a-z][\w-]*)([<>=].*)?$", text(file), re.MULTILINE))
+
+
+def test_users_choose_versions_and_a_checkout_has_one_of_each() -> None:
+    users, pinned = packages("requirements.txt"), packages("requirements-pinned.txt")
+    assert set(pinned) == set(users)
+    assert all(version.startswith("==") for version in pinned.values())
+    assert not any("==" in version for version in users.values())
+    assert "ansible" not in users
+
+
+def test_an_execution_environment_has_the_same() -> None:
+    """It brings ansible-core itself."""
+    assert set(packages("meta/ee-requirements.txt")) == set(packages("requirements.txt")) - {"ansible-core"}
+
+
+def test_the_oldest_ansible_core_is_that_of_the_metadata() -> None:
+    (lowest,) = re.findall(r'requires_ansible: ">=([\d.]+)"', text("meta/runtime.yml"))
+    assert packages("requirements.txt")["ansible-core"] == f">={lowest.removesuffix('.0')}"
