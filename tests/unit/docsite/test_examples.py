@@ -20,10 +20,12 @@ import yaml
 from ansible.cli.playbook import PlaybookCLI
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.splitter import parse_kv
 from ansible.vars.manager import VariableManager
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils._tags import TAGS
 from ansible_collections.zerocopy.rdma.tests.docsite import examples
 from ansible_collections.zerocopy.rdma.tests.docsite.examples import CHECKOUT, Block
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import played
@@ -64,12 +66,34 @@ def test_a_shell_reads_it(block: Block) -> None:
     assert block.script.strip()
 
 
+def _extra(option: str) -> dict[str, Any]:
+    """The variables of ``-e``."""
+    if option.startswith("@"):
+        # A file that the page shows.
+        (content,) = (block.text for block, _documents in YAML if block.text.startswith(f"# {Path(option).name}\n"))
+        return dict(yaml.safe_load(content))
+    return dict(yaml.safe_load(option)) if option.startswith("{") else dict(parse_kv(option))
+
+
 @pytest.mark.parametrize("words", _ansible_commands())
-def test_ansible_reads_the_command(words: list[str]) -> None:
+def test_a_command_is_accepted(words: list[str]) -> None:
+    # Not its method parse, which keeps the arguments of the first command of a process.
     command = PlaybookCLI(["ansible-playbook", *words])
-    command.parse()
-    (playbook,) = (word for word in words if word.startswith("zerocopy.rdma."))
-    assert playbook.removeprefix("zerocopy.rdma.") in PLAYBOOKS
+    command.init_parser()
+    found = command.post_process_args(command.parser.parse_args(words))
+    (playbook,) = (argument.removeprefix("zerocopy.rdma.") for argument in found.args)
+    assert playbook in PLAYBOOKS
+    assert set(found.tags) - {"all"} <= set(TAGS.get(playbook, ()))
+    extra = {name: value for option in found.extra_vars for name, value in _extra(option).items()}
+    hostvars = {name: {"inventory_hostname": name, "group_names": ["h100"], **extra} for name in ("h100-01", "h100-02")}
+    assert problems({}, list(hostvars), hostvars) == []
+
+
+def test_the_page_of_playbooks_has_each_and_its_tags() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", examples.text("docs/playbooks.md"), re.MULTILINE)
+    named = {playbook: set(re.findall(r"`(\w+)`", tags)) for playbook, tags in rows if playbook in PLAYBOOKS}
+    assert set(named) == set(TAGS)
+    assert all(tags <= set(TAGS[playbook]) for playbook, tags in named.items())
 
 
 @pytest.mark.parametrize("block", list(examples.blocks("ini")), ids=str)
