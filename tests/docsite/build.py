@@ -67,7 +67,7 @@ def assemble(source: Path) -> None:
 
 def _run(*command: str) -> None:
     print("+", *command, flush=True)
-    if subprocess.run(command).returncode:
+    if subprocess.run(command, check=False).returncode:
         sys.exit(f"{command[0]} failed.")
 
 
