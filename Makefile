@@ -27,8 +27,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # standard input a byte at a time. A node's environment has no such variable.
 unexport PYTHONUNBUFFERED
 
-.PHONY: help demo test report format programs control-plane operators network lab cluster plugins images lab-down same \
-  bench-facts bench-prepare bench-fleet bench-cluster bench-inject mutants coverage tarball installed clean
+.PHONY: help demo test site report format programs control-plane operators network lab cluster plugins images lab-down \
+  same bench-facts bench-prepare bench-fleet bench-cluster bench-inject mutants coverage tarball installed clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,11 @@ demo: $(VENV)/controller $(COLLECTION) ## run site.yml on recorded nodes (no roo
 
 test: $(VENV)/dev $(COLLECTION) ## run every check that needs no VM; ONLY=<regex> selects some
 	@tests/gates.sh '$(ONLY)'
+
+SITE_TESTS = tests/unit/docsite tests/unit/fleet/test_documents.py tests/unit/_plan/preflight/test_documented_examples.py
+site: $(VENV)/dev $(COLLECTION) ## build the documentation as a site in build/site/html, and check its links and examples
+	@$(STEP) 'site' python tests/docsite/build.py build/site
+	@$(STEP) 'examples of the site' pytest -q $(SITE_TESTS)
 
 report: $(VENV)/dev $(COLLECTION) ## test verify's report in a real browser (needs Debian's chromium-headless-shell)
 	@$(STEP) 'report in a browser' python tests/report/browser.py
@@ -151,7 +156,7 @@ $(COLLECTION):
 
 # Compiling the 30,000 files of the package `ansible` takes longer than downloading them, and few are used.
 PIP = -m pip install --no-compile --disable-pip-version-check
-$(VENV)/controller: requirements.txt | $(VENV)/bin/python
+$(VENV)/controller: requirements-pinned.txt | $(VENV)/bin/python
 	@$(STEP) 'ansible' python $(PIP) -r $<
 	@touch $@
 

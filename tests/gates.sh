@@ -42,6 +42,8 @@ gate 'yamllint' yamllint --strict .
 gate 'ansible-lint' ansible-lint --offline
 gate 'types' mypy $collection/plugins $collection/tests
 gate 'docs' tests/docs.sh
+# What `make site` tests besides is among the unit tests.
+gate 'site' python tests/docsite/build.py build/site
 gate 'changelog' antsibull-changelog lint
 # Without what ansible-test runs.
 gate 'pytest' pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \

@@ -19,6 +19,20 @@ walk() {
             --forks 50 -e "rdma_discover_root=$here/nodes/{{ inventory_hostname }}" "$@"
     }
 
+    # What the README prints first, with the files that it has its reader write, and without the packages that it has not
+    # installed yet. Its nodes are recorded ones.
+    readme() {
+        mkdir ../readme ../absent
+        for package in cel_expr_python jmespath kubernetes netaddr; do
+            echo 'raise ImportError("not installed before facts")' >"../absent/$package.py"
+        done
+        "$venv/bin/python" "$checkout/tests/docsite/printed.py" files ../readme
+        (cd ../readme && PYTHONPATH=$here/absent "$venv/bin/ansible-playbook" -i hosts.yml zerocopy.rdma.facts \
+            -e ansible_connection=local -e 'ansible_python_interpreter={{ ansible_playbook_python }}' \
+            -e "rdma_discover_root=$here/nodes/{{ inventory_hostname }}") | tee ../readme.log
+        "$venv/bin/python" "$checkout/tests/docsite/printed.py" output README.md ../readme.log
+    }
+
     # refused TEXT ARGUMENTS...: a run that fails with the text, before it has read or changed any node.
     refused() {
         local text=$1
@@ -45,9 +59,11 @@ walk() {
     refused '(kubernetes.core is missing|no-such-file.*rdma_kubeconfig).*rdma_cluster=none' \
         zerocopy.rdma.site -e rdma_cluster=kubernetes -e rdma_kubeconfig=no-such-file
 
-    play zerocopy.rdma.site -e rdma_manifests=manifests
+    readme
     play zerocopy.rdma.facts -e rdma_discover_csv=fleet.csv -e rdma_discover_json=fleet.json \
-        -e rdma_discover_html=fleet.html -e rdma_discover_facts_dir=facts
+        -e rdma_discover_html=fleet.html -e rdma_discover_facts_dir=facts | tee ../facts.log
+    "$venv/bin/python" "$checkout/tests/docsite/printed.py" output docs/demo.md ../facts.log
+    play zerocopy.rdma.site -e rdma_manifests=manifests
     for turn in first second; do
         # Addresses are never live on a recorded node, which has to be found, and reported.
         if play zerocopy.rdma.verify --limit a100 >"../verify-$turn.log"; then

@@ -13,8 +13,8 @@ from typing import Mapping
 
 _FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-# As commands have it: <checkout> is the directory of the repository.
-_CHECKOUT = re.compile(r"<checkout>/([\w./-]+)")
+# As commands have it: <collection> is the directory of the installed collection.
+_INSTALLED = re.compile(r"<collection>/([\w./-]+)")
 
 
 def _anchors(text: str) -> set[str]:
@@ -40,7 +40,7 @@ def missing(files: Mapping[str, str]) -> list[str]:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
             if target not in there or (anchor and anchor not in _anchors(files.get(target, ""))):
                 found.append(f"{page}: {link}")
-        found += [f"{page}: <checkout>/{path}" for path in _CHECKOUT.findall(text) if path not in there]
+        found += [f"{page}: <collection>/{path}" for path in _INSTALLED.findall(text) if path not in there]
     return sorted(set(found))
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Makes the README's picture of the report: ``python tests/report/picture.py [--output FILE]``.
+"""Makes the picture of the report in docs/prove.md: ``python tests/report/picture.py [--output FILE]``.
 
 The report is the synthesised example (example.py), as its reader sees it first on a desk, in light.
 """

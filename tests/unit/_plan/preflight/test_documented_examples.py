@@ -5,34 +5,31 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
-from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems
+from ansible_collections.zerocopy.rdma.tests.docsite.examples import PAGES, blocks
 
-CHECKOUT = Path(__file__).resolve().parents[4]
 # Files that a reader has to have.
 FILES = ("rdma_operator_network_chart",)
 # What an example adds to another one above it on the page.
 CONTINUED = {("docs/sriov.md", "rdma_host_device_provider"): 0}
 
 
-def blocks(page: str) -> list[dict[str, Any]]:
-    """The examples of one page that consist of variables."""
-    text = (CHECKOUT / page).read_text("utf-8")
-    found = re.findall(r"^( *)```yaml\n(.*?)^\1```$", text, re.MULTILINE | re.DOTALL)
-    documents = [one for _indent, block in found for one in yaml.safe_load_all(textwrap.dedent(block))]
-    return [block for block in documents if isinstance(block, dict) and all(key.startswith("rdma_") for key in block)]
+def of_variables(page: str) -> list[dict[str, Any]]:
+    """The examples of one page that consist of variables, ours and Ansible's."""
+    every = [one for block in blocks("yaml") if block.page == page for one in yaml.safe_load_all(block.text)]
+    of_us = [one for one in every if isinstance(one, dict) and any(key.startswith("rdma_") for key in one)]
+    assert [key for one in of_us for key in one if not key.startswith(("rdma_", "ansible_"))] == []
+    return of_us
 
 
 def examples() -> Iterator[Any]:
-    for page in ("README.md", *(f"docs/{path.name}" for path in sorted(CHECKOUT.glob("docs/*.md")))):
-        own = blocks(page)
+    for page in PAGES:
+        own = of_variables(page)
         for block in own:
             first, *_others = block
             above = CONTINUED.get((page, first))
@@ -51,4 +48,4 @@ def test_an_example_is_accepted(variables: dict[str, Any]) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(list(examples())) > 12
+    assert len(list(examples())) > 30
