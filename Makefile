@@ -6,6 +6,7 @@ WANTED = 3.11
 VENV := build/venv
 OLDEST := build/venv-oldest
 NEWEST := build/venv-newest
+RELEASE := build/venv-release
 # The newest Python that ansible-core 2.21 runs on, of PATH or of pyenv.
 NEWEST_PYTHON = $(shell for v in 3.14 3.13 3.12; do \
   for p in python$$v "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$v.*/bin/python$$v; do \
@@ -40,7 +41,7 @@ demo: $(VENV)/controller $(COLLECTION) ## run site.yml on recorded nodes (no roo
 	@echo 'ansible-playbook is in $(VENV): run ". $(VENV)/bin/activate" before the next command. On recorded nodes,'
 	@echo 'verify finds failures: their links are configured in files only, and some of them have faults.'
 
-test: $(VENV)/dev $(COLLECTION) ## run every check that needs no VM; ONLY=<regex> selects some
+test: $(VENV)/dev $(RELEASE)/controller $(COLLECTION) ## run every check that needs no VM; ONLY=<regex> selects some
 	@tests/gates.sh '$(ONLY)'
 
 report: $(VENV)/dev $(COLLECTION) ## test verify's report in a real browser (needs Debian's chromium-headless-shell)
@@ -159,6 +160,6 @@ $(VENV)/dev: requirements-dev.txt $(VENV)/controller
 	@$(STEP) 'test tools' python $(PIP) -r $<
 	@touch $@
 
-$(OLDEST)/controller $(NEWEST)/controller: build/venv-%/controller: requirements-%.txt | build/venv-%/bin/python
-	@$(STEP) '$* ansible-core' build/venv-$*/bin/python $(PIP) -r $<
+$(OLDEST)/controller $(NEWEST)/controller $(RELEASE)/controller: build/venv-%/controller: requirements-%.txt | build/venv-%/bin/python
+	@$(STEP) '$* environment' build/venv-$*/bin/python $(PIP) -r $<
 	@touch $@

@@ -43,6 +43,7 @@ gate 'ansible-lint' ansible-lint --offline
 gate 'types' mypy $collection/plugins $collection/tests
 gate 'docs' tests/docs.sh
 gate 'changelog' antsibull-changelog lint
+gate 'licences' build/venv-release/bin/reuse lint
 # Without what ansible-test runs.
 gate 'pytest' pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
     --junit-xml=build/log/pytest.xml tests/unit
