@@ -135,6 +135,11 @@ clean: lab-down ## remove everything that was built
 tarball: $(VENV)/dev ## build the collection, with a README for each role, in build/tarball
 	@$(STEP) 'collection build' tests/tarball.sh build/tarball
 
+release: $(VENV)/dev $(RELEASE)/controller $(COLLECTION) ## make tarball, notes, SBOM and site of a release in build/release; REPOSITORY=https://..., VERSION=1.0.0
+	@PYTHONPATH=build/collections python -m ansible_collections.zerocopy.rdma.tests.release \
+	  --repository '$(REPOSITORY)' --version '$(VERSION)' \
+	  --documentation '$(DOCUMENTATION)' --homepage '$(HOMEPAGE)' --issues '$(ISSUES)'
+
 # Without a Python for the newest ansible-core the oldest is tried alone, but not in CI.
 INSTALLED = $(OLDEST) $(if $(NEWEST_PYTHON)$(CI),$(NEWEST))
 installed: tarball $(addsuffix /controller,$(INSTALLED)) ## follow the README's steps with the built collection, on the oldest and newest ansible-core

@@ -31,6 +31,7 @@ for role in roles/*; do
     aar-doc "$role" markdown >/dev/null
     python -c "$checked" "$role"
 done
+python tests/release/addresses.py .
 ansible-galaxy collection build --output-path "$output"
 # A tree without history has no time of its own.
 python tests/release/repack.py "$output"/*.tar.gz "${SOURCE_DATE_EPOCH:-$(git -C "$OLDPWD" log -1 --format=%ct || echo 0)}"
