@@ -38,18 +38,20 @@ def _step(name: str, *command: str) -> None:
 
 
 def _addresses(asked: argparse.Namespace, version: str) -> dict[str, str]:
+    page = "docs/README.md" if (CLONE / "docs/README.md").exists() else "README.md"
     return {
         "repository": asked.repository,
-        "documentation": asked.documentation or f"{asked.repository}/blob/{version}/docs/README.md",
+        "documentation": asked.documentation or f"{asked.repository}/blob/{version}/{page}",
         "homepage": asked.homepage or asked.repository,
         "issues": asked.issues or f"{asked.repository}/issues",
     }
 
 
 def _notes(version: str) -> str:
-    """What CHANGELOG.md says of this version."""
+    """What CHANGELOG.md says of this version. In headings, antsibull-changelog escapes dots."""
+    heading = re.escape(version.replace(".", "\\."))
     text = (CLONE / "CHANGELOG.md").read_text("utf-8")
-    section = re.search(rf"^## v?{re.escape(version)}\n(.*?)(?=^## |^<a id=\"v|\Z)", text, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^## v{heading}\n(.*?)(?=^<a id=\"v[0-9-]+\"></a>\n## |\Z)", text, re.MULTILINE | re.DOTALL)
     if section is None:
         sys.exit(f"CHANGELOG.md has no section of {version}")
     return section[1].strip() + "\n"

@@ -78,7 +78,7 @@ def _of_role(path: Path, source: str) -> Iterator[Part]:
 
 def parts(checkout: Path) -> list[Part]:
     """In the order of their sources."""
-    found = []
+    found: list[Part] = []
     for path in sorted(checkout.glob("roles/*/defaults/main.yml")):
         found += _of_role(path, str(path.relative_to(checkout)))
     for path in sorted(checkout.glob("roles/*/files/Containerfile")):

@@ -46,7 +46,7 @@ def test_order_time_mode_and_user_make_no_difference(once):
 
 def test_content_and_checksums_are_right(once):
     with tarfile.open(fileobj=io.BytesIO(once)) as archive:
-        content = {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
+        content = {member.name: file.read() for member in archive.getmembers() if (file := archive.extractfile(member))}
         modes = {member.name: member.mode for member in archive.getmembers()}
     manifest, listed = json.loads(content.pop("MANIFEST.json")), json.loads(files := content.pop("FILES.json"))
     assert content == CONTENT
