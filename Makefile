@@ -135,6 +135,7 @@ clean: lab-down ## remove everything that was built
 tarball: $(VENV)/dev ## build the collection, with a README for each role, in build/tarball
 	@$(STEP) 'collection build' tests/tarball.sh build/tarball
 
+.PHONY: release compatibility
 release: $(VENV)/dev $(RELEASE)/controller $(COLLECTION) ## make tarball, notes, SBOM and site of a release in build/release; REPOSITORY=https://..., VERSION=1.0.0
 	@PYTHONPATH=build/collections python -m ansible_collections.zerocopy.rdma.tests.release \
 	  --repository '$(REPOSITORY)' --version '$(VERSION)' \

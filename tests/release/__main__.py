@@ -69,7 +69,8 @@ def _site() -> None:
         # Files of the clone are younger than what is installed.
         old += [f"--old-file=build/{venv.name}/{mark}" for mark in ("controller", "dev")]
     _step("site", "make", "-C", str(CLONE), *old, "site")
-    shutil.copytree(CLONE / "build/site", OUTPUT / "site")
+    built = CLONE / "build/site"
+    shutil.copytree(built / "html" if (built / "html").is_dir() else built, OUTPUT / "site")
 
 
 def main() -> None:
