@@ -143,7 +143,7 @@ release: $(VENV)/dev $(RELEASE)/controller $(COLLECTION) ## make tarball, notes,
 
 # Half an hour for all five, which is why CI, whose minutes are few, runs the tests of one.
 compatibility: $(VENV)/dev $(COLLECTION) ## run ansible-test with each supported ansible-core; CORE=2.20 selects (needs Python 3.11 to 3.13)
-	@nice -n 15 tests/compatibility.sh $(CORE)
+	@tests/compatibility.sh $(CORE)
 
 # Without a Python for the newest ansible-core the oldest is tried alone, but not in CI.
 INSTALLED = $(OLDEST) $(if $(NEWEST_PYTHON)$(CI),$(NEWEST))
