@@ -27,6 +27,17 @@ wanted() {
     return 1
 }
 
+# pylint of pre-releases may need a package that no index has, from an address that cannot be reached everywhere.
+without_pylint() {
+    local file address
+    for file in build/"$1"/lib/python3*/site-packages/ansible_test/_data/requirements/sanity.pylint.txt; do
+        address=$(sed -nE 's/^[^#]*@ *(https:[^# ]*).*/\1/p' "$file")
+        [ -z "$address" ] || python -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20)' \
+            "$address" 2>/dev/null || { echo "$address" && return; }
+    done
+    return 1
+}
+
 for index in "${!cores[@]}"; do
     read -r core oldest <<<"${cores[index]}"
     wanted "$core" || continue
@@ -42,7 +53,12 @@ for index in "${!cores[@]}"; do
             touch 'build/$venv/ready'" || { failed+=("$core") && continue; }
     fi
     export ANSIBLE_TEST_VENV=$venv
-    tests/step.sh "sanity $core" tests/ansible-test.sh sanity --venv || failed+=("sanity $core")
+    skipped=()
+    if address=$(without_pylint "$venv"); then
+        skipped=(--skip-test pylint)
+        echo "Not tested with pylint of ansible-core $core: it needs $address."
+    fi
+    tests/step.sh "sanity $core" tests/ansible-test.sh sanity --venv "${skipped[@]}" || failed+=("sanity $core")
     if [ "$index" = 0 ] || [ "$index" = $((${#cores[@]} - 1)) ]; then
         tests/step.sh "units $core" tests/ansible-test.sh units tests/unit/plugins/ --venv || failed+=("units $core")
     fi
