@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 
 from ansible_collections.zerocopy.rdma.tests import compatibility
 from ansible_collections.zerocopy.rdma.tests.compatibility import ANSWERS, CHECKOUT, PAGE, Row, page, subjects
@@ -21,13 +22,11 @@ SOURCES = {
     "meta/runtime.yml",
     "requirements-newest.txt",
     "requirements-oldest.txt",
-    "roles/rdma_driver/defaults/main.yml",
     "roles/rdma_host_device/defaults/main.yml",
     "tests/config.yml",
-    "tests/lab/containerd/go.mod",
-    "tests/lab/control_plane/kubernetes/go.mod",
-    "tests/lab/dranet/go.mod",
 }
+# Go modules of the lab that have only tools of its own, or what another program needs.
+TOOLS = {"control_plane/etcd", "crictl", "gpu_driver/module/go-nvfm", "nri", "nri_runtime", "plugins/cni"}
 
 
 def _names(rows: list[tuple[str, Row]]) -> list[str]:
@@ -64,9 +63,21 @@ def test_no_version_is_listed_twice():
 def test_every_place_with_versions_is_compared():
     compared = {row.pin.file for _name, row in PINNED if row.pin}
     assert compared >= SOURCES
-    modules = {path.parent.name for path in CHECKOUT.glob("tests/lab/plugins/*/go.mod")}
-    # The CNI plugins are only what the SR-IOV plugin needs on a node.
-    assert {f"tests/lab/plugins/{name}/go.mod" for name in modules - {"cni"}} <= compared
+    lab = CHECKOUT / "tests/lab"
+    modules = {str(path.parent.relative_to(lab)) for path in lab.rglob("go.mod")}
+    assert {name for name in modules if f"tests/lab/{name}/go.mod" not in compared} == TOOLS
+
+
+def test_every_default_version_is_listed():
+    defaults = {
+        name: str(value)
+        for path in CHECKOUT.glob("roles/*/defaults/main.yml")
+        for name, value in (yaml.safe_load(path.read_text("utf-8")) or {}).items()
+        if name.endswith("_version") and value
+    }
+    assert len(defaults) > 5
+    listed = {word for _name, row in ROWS for word in row.version.split()}
+    assert {name: version for name, version in defaults.items() if version not in listed} == {}
 
 
 def test_the_collection_says_no_to_what_is_older_than_its_oldest_core():
