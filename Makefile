@@ -6,6 +6,7 @@ WANTED = 3.11
 VENV := build/venv
 OLDEST := build/venv-oldest
 NEWEST := build/venv-newest
+RELEASE := build/venv-release
 # The newest Python that ansible-core 2.21 runs on, of PATH or of pyenv.
 NEWEST_PYTHON = $(shell for v in 3.14 3.13 3.12; do \
   for p in python$$v "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$v.*/bin/python$$v; do \
@@ -40,7 +41,7 @@ demo: $(VENV)/controller $(COLLECTION) ## run site.yml on recorded nodes (no roo
 	@echo 'ansible-playbook is in $(VENV): run ". $(VENV)/bin/activate" before the next command. On recorded nodes,'
 	@echo 'verify finds failures: their links are configured in files only, and some of them have faults.'
 
-test: $(VENV)/dev $(COLLECTION) ## run every check that needs no VM; ONLY=<regex> selects some
+test: $(VENV)/dev $(RELEASE)/controller $(COLLECTION) ## run every check that needs no VM; ONLY=<regex> selects some
 	@tests/gates.sh '$(ONLY)'
 
 SITE_TESTS = tests/unit/docsite tests/unit/fleet/test_documents.py tests/unit/_plan/preflight/test_documented_examples.py
@@ -139,6 +140,16 @@ clean: lab-down ## remove everything that was built
 tarball: $(VENV)/dev ## build the collection, with a README for each role, in build/tarball
 	@$(STEP) 'collection build' tests/tarball.sh build/tarball
 
+.PHONY: release compatibility
+release: $(VENV)/dev $(RELEASE)/controller $(COLLECTION) ## make tarball, notes, SBOM and site of a release in build/release; REPOSITORY=https://..., VERSION=1.0.0
+	@PYTHONPATH=build/collections python -m ansible_collections.zerocopy.rdma.tests.release \
+	  --repository '$(REPOSITORY)' --version '$(VERSION)' \
+	  --documentation '$(DOCUMENTATION)' --homepage '$(HOMEPAGE)' --issues '$(ISSUES)'
+
+# Half an hour for all five, which is why CI, whose minutes are few, runs the tests of one.
+compatibility: $(VENV)/dev $(COLLECTION) ## run ansible-test with each supported ansible-core; CORE=2.20 selects (needs Python 3.11 to 3.13)
+	@tests/compatibility.sh $(CORE)
+
 # Without a Python for the newest ansible-core the oldest is tried alone, but not in CI.
 INSTALLED = $(OLDEST) $(if $(NEWEST_PYTHON)$(CI),$(NEWEST))
 installed: tarball $(addsuffix /controller,$(INSTALLED)) ## follow the README's steps with the built collection, on the oldest and newest ansible-core
@@ -164,6 +175,6 @@ $(VENV)/dev: requirements-dev.txt $(VENV)/controller
 	@$(STEP) 'test tools' python $(PIP) -r $<
 	@touch $@
 
-$(OLDEST)/controller $(NEWEST)/controller: build/venv-%/controller: requirements-%.txt | build/venv-%/bin/python
-	@$(STEP) '$* ansible-core' build/venv-$*/bin/python $(PIP) -r $<
+$(OLDEST)/controller $(NEWEST)/controller $(RELEASE)/controller: build/venv-%/controller: requirements-%.txt | build/venv-%/bin/python
+	@$(STEP) '$* environment' build/venv-$*/bin/python $(PIP) -r $<
 	@touch $@

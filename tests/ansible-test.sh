@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# ansible-test.sh ARGUMENTS...: ansible-test on a copy of this checkout, for instance `units --venv --python 3.8`.
+# ansible-test.sh ARGUMENTS...: ansible-test on a copy of this checkout, for instance `units --venv --python 3.8`. It is
+# that of the environment ANSIBLE_TEST_VENV below build/, by default of the one that all other checks use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-venv=$PWD/build/venv/bin
-home=$PWD/build/ansible-test/home
-tree=$PWD/build/ansible-test/ansible_collections/zerocopy/rdma
+used=${ANSIBLE_TEST_VENV:-venv}
+venv=$PWD/build/$used/bin
+work=$PWD/build/ansible-test${used#venv}
+home=$work/home
+tree=$work/ansible_collections/zerocopy/rdma
 
 # It insists on this directory name, resolves links, and asks git for the files. What it left in tests/output stays.
 [ ! -d "$tree/.git" ] || (cd "$tree" && git ls-files -z | xargs -0 rm -f)
@@ -29,7 +32,7 @@ mkdir -p "$tree/../../kubernetes"
 # It would download pip's installer from a host of its own; the wheel from the package index does the same.
 pip_version=$("$venv/python" -c '
 import types, ansible_test._internal.python_requirements as requirements
-print(requirements.get_venv_packages(types.SimpleNamespace(version="3.11"))["pip"])')
+print(requirements.get_venv_packages(types.SimpleNamespace(version="3.13"))["pip"])')
 wheel=$home/wheel/pip-$pip_version-py3-none-any.whl
 [ -e "$wheel" ] || "$venv/pip" download -q --no-deps -d "$home/wheel" "pip==$pip_version"
 cat >"$home/.ansible/test/cache/get_pip_${pip_version//./_}.py" <<PYTHON

@@ -45,6 +45,7 @@ gate 'docs' tests/docs.sh
 # What `make site` tests besides is among the unit tests.
 gate 'site' python tests/docsite/build.py build/site
 gate 'changelog' antsibull-changelog lint
+gate 'licences' build/venv-release/bin/reuse lint
 # Without what ansible-test runs.
 gate 'pytest' pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
     --junit-xml=build/log/pytest.xml tests/unit

@@ -1,10 +1,14 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""``python tests/links.py TARBALL``: what pages of a built collection link to, or tell people to use, is in it."""
+"""``python tests/links.py TARBALL``: what pages of a built collection link to, or tell people to use, is in it.
+
+This includes what the README of a release links to in the repository.
+"""
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import sys
@@ -45,17 +49,22 @@ def missing(files: Mapping[str, str]) -> list[str]:
 
 
 def content(tarball: str) -> dict[str, str]:
-    """The files of a built collection, with the text of its pages."""
+    """The files of a built collection, with the text of its pages and of its manifest."""
     with tarfile.open(tarball) as archive:
         members = [member for member in archive.getmembers() if member.isfile()]
         return {
             member.name: (archive.extractfile(member) or sys.exit(member.name)).read().decode("utf-8")
-            if member.name.endswith(".md")
+            if member.name.endswith(".md") or member.name == "MANIFEST.json"
             else ""
             for member in members
         }
 
 
 if __name__ == "__main__":
-    gone = missing(content(sys.argv[1]))
+    files = content(sys.argv[1])
+    information = json.loads(files["MANIFEST.json"])["collection_info"]
+    if information["repository"]:
+        full = f"{information['repository']}/(?:blob|raw)/{information['version']}/"
+        files["README.md"] = re.sub(full, "", files["README.md"])
+    gone = missing(files)
     sys.exit("The tarball lacks what its pages name:\n" + "\n".join(gone) if gone else 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tarball.sh DIRECTORY: builds the collection from a copy of this checkout, in which each role gets the README that
-# galaxy-importer demands, made from its argument_specs.yml.
+# galaxy-importer demands, made from its argument_specs.yml. Of the same commit it makes the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 output=$PWD/$1
@@ -31,5 +31,9 @@ for role in roles/*; do
     aar-doc "$role" markdown >/dev/null
     python -c "$checked" "$role"
 done
+python tests/release/addresses.py .
 ansible-galaxy collection build --output-path "$output"
+# A tree without history has no time of its own.
+python tests/release/repack.py "$output"/*.tar.gz "${SOURCE_DATE_EPOCH:-$(git -C "$OLDPWD" log -1 --format=%ct || echo 0)}"
+python tests/release/content.py "$output"/*.tar.gz
 python tests/links.py "$output"/*.tar.gz
