@@ -3,8 +3,8 @@
 
 """Expands the recorded fleet: ``python tests/fleet/expand.py --output DIR [--node NAME]...``.
 
-``nodes/*.yml`` describe nodes; every one becomes DIR/<host>/, which looks like ``/`` of that node. README.md has the
-format. Tests import ``load`` and ``write``.
+``nodes/*.yml`` describe nodes; every one becomes DIR/<host>/, which looks like ``/`` of that node, and so does each
+recording of ``recorded/*.tar.gz``. README.md has the format. Tests import ``load`` and ``write``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import argparse
 import os
 import shutil
 import sys
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -30,16 +32,23 @@ from nodetree.stack import stack
 from nodetree.system import write_system
 from nodetree.tree import Tree
 
-NODES = HERE / "nodes"
+NODES, RECORDED = HERE / "nodes", HERE / "recorded"
 # Marks a directory as ours to replace, and says to whoever finds it what it is.
 MARKER = ".synthesised"
+# What record.py leaves in its directories.
+MARKERS = (MARKER, ".recorded")
 
-__all__ = ["Description", "DescriptionError", "load", "main", "nodes", "tree", "write"]
+__all__ = ["Description", "DescriptionError", "load", "main", "nodes", "recordings", "tree", "unpack", "write"]
 
 
 def nodes() -> list[str]:
     """Names of all described nodes."""
     return sorted(path.stem for path in NODES.glob("*.yml"))
+
+
+def recordings() -> list[str]:
+    """Names of all real machines that record.py has recorded."""
+    return sorted(path.name.partition(".")[0] for path in RECORDED.glob("*.tar.gz"))
 
 
 def tree(description: Description) -> Tree:
@@ -60,15 +69,30 @@ def tree(description: Description) -> Tree:
 
 def write(description: Description, root: Path) -> None:
     """Makes ``root`` look like the node's ``/``, replacing what an earlier call left there."""
-    root = Path(root)
-    if root.exists() and any(root.iterdir()) and not (root / MARKER).exists():
-        raise DescriptionError(f"{root}: not empty and not written by this tool (no {MARKER}), choose another one")
     result = tree(description)
+    _replace(Path(root), result.write)
+
+
+def unpack(archive: Path, root: Path) -> None:
+    """The same with a recording, an archive of one directory."""
+
+    def fill(fresh: Path) -> None:
+        with tarfile.open(archive) as recording:
+            for member in recording:
+                member.name = member.name.partition("/")[2] or "."
+                recording.extract(member, fresh)
+
+    _replace(Path(root), fill)
+
+
+def _replace(root: Path, fill: Callable[[Path], None]) -> None:
+    if root.exists() and any(root.iterdir()) and not any((root / name).exists() for name in MARKERS):
+        raise DescriptionError(f"{root}: not empty and not written by this tool (no {MARKER}), choose another one")
     root.parent.mkdir(parents=True, exist_ok=True)
     fresh = root.with_name(f".{root.name}.{os.getpid()}")
     shutil.rmtree(fresh, ignore_errors=True)
     try:
-        result.write(fresh)
+        fill(fresh)
         if root.exists():
             shutil.rmtree(root)
         fresh.rename(root)
@@ -82,7 +106,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--node", action="append", metavar="NAME", help="only this node; may be given more than once")
     options = parser.parse_args(arguments)
     try:
-        for name in options.node or nodes():
+        for name in options.node or [*nodes(), *recordings()]:
+            if name in recordings():
+                unpack(RECORDED / f"{name}.tar.gz", options.output / name)
+                print(f"{name:<16} recorded")
+                continue
             description = load(NODES / f"{name}.yml")
             write(description, options.output / name)
             hcas, gpus = len(description.hcas), _count_gpus(description)

@@ -6,7 +6,7 @@
     python3 record_sysfs.py FILE.tar.gz
 
 Attributes that cannot be read are left out; RECORDING.txt in the archive names the kernel and lists them. Of a GID
-table (1024 entries with Soft-RoCE, all but a few empty) only the first 16 are kept.
+table (1024 entries with Soft-RoCE, all but a few empty) only the first 16 are kept, and those in use.
 Device nodes become empty files, so that anyone can unpack it.
 """
 
@@ -86,8 +86,15 @@ def pci_roots() -> List[str]:
 def beyond_gids(path: str) -> bool:
     """Whether the path is a GID table entry beyond those that are kept."""
     folder, name = os.path.split(path)
-    table = folder.endswith("/gids") or "/gid_attrs/" in folder
-    return table and name.isdigit() and int(name) >= GID_ENTRIES
+    port, attributes, _kind = folder.partition("/gid_attrs/")
+    table = port + "/gids" if attributes else folder
+    if not table.endswith("/gids") or not name.isdigit() or int(name) < GID_ENTRIES:
+        return False
+    try:
+        with open(os.path.join(table, name), encoding="ascii") as handle:
+            return not handle.read().strip("0:\n")
+    except OSError:
+        return True
 
 
 def walk(path: str) -> Iterator[str]:
