@@ -44,16 +44,18 @@ def planned(facts: dict[str, Any], names: list[str], tainted: dict[str, list[str
 
 
 def test_tainted_devices_are_left_out_and_named(facts_of: Facts) -> None:
-    facts, names = facts_of("v100-01"), ["n1", "n2"]
+    facts, names = facts_of("v100-01"), ["n1", "n2", "n3"]
     before = planned(facts, names, {}, gpus=4)
     assert (before.problems, before.warnings) == ([], [])
-    found = planned(facts, names, {"n2": ["gpu-2"]}, gpus=4)
+    found = planned(facts, names, {"n3": ["gpu-2"]}, gpus=4)
     assert (found.problems, found.unmet, found.objects) == ([], {}, before.objects)
-    number = sum(device.is_gpu for device in published(facts))
-    assert f"gpu matches {number} of {number} GPUs on n1; {number - 1} of {number} on n2" in found.text
-    misfit = f"n2: {number - 1} matching GPUs without a taint, 4 requested"
-    fitting = [f"one does not fit everywhere. {misfit}"] if number == 4 else []
-    assert found.warnings == [*fitting, f"n2: gpu-2 {SAID}"]
+    assert "gpu matches 4 of 4 GPUs on each of 2 nodes; 3 of 4 on n3" in found.text
+    assert found.warnings == [
+        "one does not fit everywhere. n3: 3 matching GPUs without a taint, 4 requested",
+        f"n3: gpu-2 {SAID}",
+    ]
+    # One that needs fewer fits.
+    assert planned(facts, names, {"n3": ["gpu-2"]}, gpus=3).warnings == [f"n3: gpu-2 {SAID}"]
 
 
 @pytest.mark.parametrize(
