@@ -146,6 +146,25 @@ devices:
     capacity:
       description: Capacities by qualified name, as quantities.
       type: dict
+    taints:
+      description:
+        - Taints of the device. The scheduler allocates no device with the C(effect) V(NoSchedule) or V(NoExecute) to
+          claims that do not tolerate the taint, such as those of this collection. All other effects only inform.
+      type: list
+      elements: dict
+      contains:
+        key:
+          description: Key of the taint.
+          type: str
+        value:
+          description: Value of the taint, which may be empty.
+          type: str
+        effect:
+          description: What the taint does.
+          type: str
+        time_added:
+          description: When the taint was added. Empty if the driver and the API server do not say.
+          type: str
   sample:
     - attributes: {dra.net/pciAddress: "0000:1a:00.0", dra.net/rdma: true}
       capacity: {}
@@ -154,6 +173,16 @@ devices:
       node: h100-01
       pci: "0000:1a:00.0"
       pool: h100-01
+      taints: []
+tainted:
+  description:
+    - The tainted GPUs and NICs of all nodes as text, one line for all devices of a node with the same taints.
+    - Empty if neither O(expected) nor O(gather_subset) asks for what drivers publish.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - "h100-03: gpu-2 is tainted gpu.nvidia.com/xid=79 (NoSchedule): no new pod gets it"
 nodes:
   description: Each node in O(expected).
   returned: success

@@ -6,8 +6,8 @@
 
 """The cluster ring: whether drivers run, and nodes show what they should.
 
-Files in reading order: ``verdicts``, ``resources`` (extended resources, and owners of GPUs), ``ofed`` (why an operator
-holds back its pods), ``judge`` (all verdicts).
+Files in reading order: ``verdicts``, ``resources`` (extended resources, and owners of GPUs), ``tainted`` (GPUs and
+NICs), ``ofed`` (why an operator holds back its pods), ``judge`` (all verdicts).
 
 May import ``_inventory``, ``_kube``, ``_strategies``, ``_provision``, ``_values`` and ``document``.
 """

@@ -15,7 +15,7 @@ from typing import Any, Dict, Mapping, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import resources, verdicts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import resources, tainted, verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, RingResult
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
@@ -66,7 +66,9 @@ def judge(
     found += resources.checks(groups, planned, live, *there)
     nics = chain(*registry.resources(hosts, known).values())
     names = Names([*nics, *rdma_resources], gpu_resources)
-    found += resources.gpu_owner_checks(groups, live, model.devices(cluster.slices), names)
+    devices = model.devices(cluster.slices)
+    found += resources.gpu_owner_checks(groups, live, devices, names)
+    found += tainted.checks(groups, devices)
     return RingResult(found)
 
 

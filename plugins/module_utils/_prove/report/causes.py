@@ -38,6 +38,7 @@ CONSEQUENCES: Mapping[str, Tuple[str, ...]] = {
     "host.images": ("cluster.driver",),
     "cluster.driver": ("cluster.slices", "pod.runs", "pod.allocation", "pod.netdev"),
     "cluster.slices": ("pod.runs", "pod.allocation", "pod.path"),
+    "cluster.taints": ("pod.runs", "pod.allocation"),
     "cluster.resources": ("pod.runs", "pod.nodes"),
     "pod.runs": ("pod.allocation",),
     "pod.nodes": ("pod.fallback", "pod.bandwidth"),

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.wait import until_published
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model, taints
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import (
     Expected,
     NodeDifferences,
@@ -95,6 +95,7 @@ class _Info:
             "kueue_classes": self._kueue_classes(),
             "nodes": {name: _node(seen[name], differences, silent[name]) for name, differences in compared.items()},
             "differences": [*compare.lines(compared), *_misplaced(slices)],
+            "tainted": taints.lines(devices),
         }
         if self._asks_for("slices"):
             found["slices"] = [self._whole(piece) for piece in slices]

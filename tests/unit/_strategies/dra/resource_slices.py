@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import (
     GPU_MAKERS,
     SliceDevice,
+    Taint,
     Value,
     Version,
 )
@@ -28,6 +29,11 @@ def _as_attribute(value: Value) -> Dict[str, Any]:
     return {f"{key}{plural}": plain if plural else plain[0]}
 
 
+def _as_taint(taint: Taint) -> Dict[str, Any]:
+    texts = {"key": taint.key, "value": taint.value, "effect": taint.effect, "timeAdded": taint.time_added}
+    return {name: text for name, text in texts.items() if text}
+
+
 def _as_slice(driver: str, pool: str, node: Optional[str], members: List[SliceDevice]) -> Dict[str, Any]:
     def name(qualified: str) -> str:
         domain, _slash, own = qualified.partition("/")
@@ -40,6 +46,8 @@ def _as_slice(driver: str, pool: str, node: Optional[str], members: List[SliceDe
         entry: Dict[str, Any] = {"name": device.name, "attributes": attributes}
         if device.capacity:
             entry["capacity"] = {name(key): {"value": value} for key, value in sorted(device.capacity.items())}
+        if device.taints:
+            entry["taints"] = [_as_taint(taint) for taint in device.taints]
         listed.append(entry)
     spec = {"driver": driver, "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1}, "devices": listed}
     where: Dict[str, Any] = {"allNodes": True} if node is None else {"nodeName": node}

@@ -135,6 +135,20 @@ def test_maps_of_anybody_are_read_in_pages(cluster: Server, client: Client, monk
     assert limits == [["500"], ["25"], ["25"]]
 
 
+def test_tainted_devices_are_named(cluster: Server, client: Client) -> None:
+    assert info.info(client, SliceRequest())["tainted"] == []
+    slices = json.loads(json.dumps(SLICES))
+    spec = next(piece["spec"] for piece in slices if piece["spec"]["driver"] == model.GPU_DRIVER)
+    spec["devices"][0]["taints"] = [{"key": "gpu.nvidia.com/xid", "value": "79", "effect": "NoSchedule"}]
+    name = spec["devices"][0]["name"]
+    cluster.paths[PATH] = items(*slices)
+    found = info.info(client, SliceRequest())
+    said = f"{NODE}: {name} is tainted gpu.nvidia.com/xid=79 (NoSchedule): no new pod gets it"
+    assert found["tainted"] == [said]
+    taint = {"key": "gpu.nvidia.com/xid", "value": "79", "effect": "NoSchedule", "time_added": ""}
+    assert [one["taints"] for one in found["devices"] if one["taints"]] == [[taint]]
+
+
 def test_subsets_leave_parts_out(cluster: Server, client: Client) -> None:
     assert not {"slices", "devices"} & set(info.info(client, SliceRequest(subsets=())))
     assert PATH not in asked(cluster)

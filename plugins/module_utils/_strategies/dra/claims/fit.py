@@ -40,7 +40,8 @@ class Fit:
     """A template with its expressions; ``gpu`` and ``nic`` have one list for each of their alternatives.
 
     Expressions in ``unknown`` cannot be evaluated here and count as true, and without ``links`` so do those that fail
-    on a NIC without a link. All methods that look at a node raise FailedSelectorError.
+    on a NIC without a link. Tainted devices do not count as matching, unless ``tainted`` says so. All methods that look
+    at a node raise FailedSelectorError.
     """
 
     def __init__(
@@ -51,16 +52,21 @@ class Fit:
         unknown: FrozenSet[str] = frozenset(),
         links: bool = True,
         gpu_driver: str = model.GPU_DRIVER,
+        tainted: bool = False,
     ) -> None:
         self.template, self.gpu, self.nic, self.unknown, self.links = template, gpu, nic, unknown, links
-        self.gpu_driver = gpu_driver
+        self.gpu_driver, self.tainted = gpu_driver, tainted
         self._known: Dict[Tuple[str, bool, int, Tuple[str, ...]], FrozenSet[int]] = {}
         self._true: Dict[Tuple[str, str], bool] = {}
 
     def whatever_the_links(self) -> Fit:
-        """The same, but without the expression that excludes NICs without a link."""
+        """The same, but without the expression that excludes NICs without a link, and with tainted devices."""
         nic = [[expression for expression in expressions if expression != selectors.LINKED] for expressions in self.nic]
-        return Fit(self.template, self.gpu, nic, self.unknown, links=False, gpu_driver=self.gpu_driver)
+        return Fit(self.template, self.gpu, nic, self.unknown, False, self.gpu_driver, tainted=True)
+
+    def whatever_the_taints(self) -> Fit:
+        """The same, but with tainted devices."""
+        return Fit(self.template, self.gpu, self.nic, self.unknown, self.links, self.gpu_driver, tainted=True)
 
     def _is_true(self, expression: str, node: ClaimNode, place: int) -> bool:
         key, device = (expression, node.device_keys[place]), node.devices[place]
@@ -87,19 +93,30 @@ class Fit:
             )
         return self._known[key]
 
+    def _free(self, node: ClaimNode, places: FrozenSet[int]) -> FrozenSet[int]:
+        return places if self.tainted else frozenset(place for place in places if not node.devices[place].is_barred)
+
+    def _whole(self, node: ClaimNode, places: FrozenSet[int]) -> FrozenSet[int]:
+        """The same for a request for all devices, which the scheduler refuses if one of them is tainted."""
+        return places if self._free(node, places) == places else frozenset()
+
     def _alternatives(self, node: ClaimNode, ask: Ask) -> Tuple[allocate.Alternative, ...]:
         numbers = range(len(self.gpu if ask.is_gpu else self.nic))
-        found = [self._matching(node, ask.is_gpu, number, ask.expressions) for number in numbers]
+        usable = self._whole if ask.count is None else self._free
+        found = [usable(node, self._matching(node, ask.is_gpu, number, ask.expressions)) for number in numbers]
         return tuple(allocate.Alternative(matching, ask.count) for matching in found)
 
     def nics(self, node: ClaimNode) -> FrozenSet[int]:
-        """Places of the NICs that the first of the alternatives matches."""
+        """Places of the NICs that the first of the alternatives matches, tainted ones included."""
         return self._matching(node, False, 0, ())
+
+    def _every(self, node: ClaimNode, is_gpu: bool) -> List[FrozenSet[int]]:
+        """By alternative the places of all devices of a kind that it matches, tainted ones included."""
+        return [self._matching(node, is_gpu, number, ()) for number in range(len(self.gpu if is_gpu else self.nic))]
 
     def _places(self, node: ClaimNode, is_gpu: bool) -> FrozenSet[int]:
         """Places of the devices of a kind that any of the alternatives matches."""
-        numbers = range(len(self.gpu if is_gpu else self.nic))
-        return frozenset().union(*(self._matching(node, is_gpu, number, ()) for number in numbers))
+        return self._free(node, frozenset().union(*self._every(node, is_gpu)))
 
     def matching(self, node: ClaimNode) -> FrozenSet[int]:
         """Places of all devices that any of the alternatives matches."""
@@ -120,9 +137,15 @@ class Fit:
     def lacking(self, node: ClaimNode) -> Optional[str]:
         """The devices of which there are too few, regardless of alignment."""
         for is_gpu, kind, asked in ((True, "GPU", self.template.gpus), (False, "NIC", self.template.nics)):
-            found = self.matched(node, is_gpu) if asked != 0 else 0
+            if asked == 0:
+                continue
+            every, found = self._every(node, is_gpu), self.matched(node, is_gpu)
+            barred = len(frozenset().union(*every)) - found
             if found < (1 if asked is None else asked):
-                return f"{counted(found, f'matching {kind}')}, {'all' if asked is None else asked} requested"
+                without = " without a taint" if barred else ""
+                return f"{counted(found, f'matching {kind}')}{without}, {'all' if asked is None else asked} requested"
+            if asked is None and not any(self._whole(node, places) for places in every):
+                return f"{counted(barred, f'matching {kind}')} with a taint, all requested"
         return None
 
     def _values(self, node: ClaimNode, is_gpu: bool, attribute: str) -> List[str]:

@@ -148,7 +148,8 @@ def _numa(devices: Sequence[SliceDevice], facts: Facts) -> Dict[str, int]:
 
 def _device_key(device: SliceDevice, left_out: FrozenSet[str]) -> str:
     attributes = sorted((name, repr(value)) for name, value in device.attributes.items() if name not in left_out)
-    return json.dumps([device.driver, device.name, attributes, sorted(device.capacity.items())])
+    barring = [taint.text for taint in device.taints if taint.bars]
+    return json.dumps([device.driver, device.name, attributes, sorted(device.capacity.items()), barring])
 
 
 def _key(node: ClaimNode) -> str:

@@ -30,7 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.clai
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode, hcas_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, taints, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, messages, wrong
 
@@ -232,6 +232,8 @@ class ClaimPlanner:
         if self.plan.unknown:
             text = "these hosts have neither facts nor published devices, so claims that are no longer planned are kept"
             self.plan.warnings.append(f"{fold(self.plan.unknown)}: {text}")
+        known = [self.nodes[name] for name in asking if name in self.nodes]
+        self.plan.warnings += taints.lines(device for node in known for device in node.devices if device.is_barred)
         classes = dict.fromkeys(self.members[name].wanted.nic_class for name in asking)
         self.plan.objects = [claims_objects.device_class(name) for name in classes] + self.plan.objects
         self.plan.text = "\n".join(self.lines)

@@ -152,7 +152,11 @@ class _TemplatePlanner:
         return any(self._fits(fit, node, choice) for node in self.nodes)
 
     def _choice(self, fit: Fit, linked: Fit) -> claims_align.Choice:
-        """The choice that does not depend on current links, unless with these only another choice fits on any node."""
+        """The choice that does not depend on current links, unless with these only another choice fits on any node.
+
+        It never depends on taints, which go with a reset of the GPU or a restart of its driver.
+        """
+        fit = fit.whatever_the_taints()
         lasting = claims_align.choose(linked, self.nodes, self.hosts)
         if self._fits_somewhere(fit, lasting):
             return lasting
@@ -169,6 +173,9 @@ class _TemplatePlanner:
         text = claims_text.misfits(misfits, self.hosts)
         if len(misfits) < len(self.nodes):
             self.result.warnings.append(f"{self.template.name} does not fit everywhere. {text}")
+        elif self._fits_somewhere(fit.whatever_the_taints(), choice):
+            why = f"cannot be satisfied on any node while devices are tainted. {text}"
+            self.result.warnings.append(f"{self.template.name} {why}")
         elif self._fits_somewhere(linked, choice):
             why = f"cannot be satisfied on any node while NICs have no link. {text}"
             self.result.warnings.append(f"{self.template.name} {why}")
@@ -234,7 +241,7 @@ class _TemplatePlanner:
             choice = self._choice(fit, linked)
             self._lines(fit, choice)
             self._check_fit(fit, linked, choice)
-            self._elsewhere(fit, choice, others, hosts_of_others)
+            self._elsewhere(fit.whatever_the_taints(), choice, others, hosts_of_others)
             if self.template.resource:
                 self._of_resource(fit, linked)
             else:

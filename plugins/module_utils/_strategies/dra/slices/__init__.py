@@ -6,7 +6,7 @@
 
 """Devices as DRA drivers publish them.
 
-In reading order: :mod:`model`, :mod:`versions` (of drivers, and what changes with them), :mod:`long_names` (of NICs
-that DRANET cannot publish), :mod:`predict`, :mod:`compare`. It may import :mod:`_strategies.base` and rooms below the
-strategies.
+In reading order: :mod:`model`, :mod:`taints`, :mod:`versions` (of drivers, and what changes with them),
+:mod:`long_names` (of NICs that DRANET cannot publish), :mod:`predict`, :mod:`compare`. It may import
+:mod:`_strategies.base` and rooms below the strategies.
 """

@@ -11,7 +11,7 @@ Source of the formats: the API types of ``resource.k8s.io`` (v1, v1beta2, and v1
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
 
 DRANET, GPU_DRIVER, AMD_DRIVER = "dra.net", "gpu.nvidia.com", "gpu.amd.com"
@@ -37,6 +37,33 @@ class Version:
     text: str
 
 
+@dataclass(frozen=True)
+class Taint:
+    """What keeps claims without a toleration away from a device, as node taints do with pods (KEP-5055).
+
+    ``value`` may be empty. Consumers have to treat an ``effect`` that they do not know like ``None``. ``time_added`` is
+    as the API writes it, empty where it does not say.
+    """
+
+    key: str
+    value: str
+    effect: str
+    time_added: str = ""
+
+    @property
+    def bars(self) -> bool:
+        """Whether no new pod gets the device: claims of this collection tolerate nothing."""
+        return self.effect in _BARRING
+
+    @property
+    def text(self) -> str:
+        return f"{self.key}{'=' * bool(self.value)}{self.value} ({self.effect})"
+
+
+_EVICTING = "NoExecute"
+_BARRING = ("NoSchedule", _EVICTING)
+
+
 Scalar = Union[bool, int, str, Version]
 Value = Union[Scalar, Tuple[Scalar, ...]]
 
@@ -47,6 +74,7 @@ class SliceDevice:
 
     Names of attributes and capacities are fully qualified (``dra.net/rdma``), also where the driver leaves its own
     domain out. Capacities are quantities as text (``40Gi``). ``node`` is ``None`` for a device that nodes share.
+    What is predicted has no ``taints``.
     """
 
     driver: str
@@ -55,6 +83,17 @@ class SliceDevice:
     node: Optional[str] = None
     attributes: Dict[str, Value] = field(default_factory=dict)
     capacity: Dict[str, str] = field(default_factory=dict)
+    taints: Tuple[Taint, ...] = ()
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether a taint keeps new pods away."""
+        return any(taint.bars for taint in self.taints)
+
+    @property
+    def evicts(self) -> bool:
+        """Whether a taint ends the pods that have the device."""
+        return any(taint.effect == _EVICTING for taint in self.taints)
 
     @property
     def is_gpu(self) -> bool:
@@ -95,6 +134,16 @@ def _quantity(capacity: Any) -> str:
     return str(capacity["value"] if isinstance(capacity, Mapping) else capacity)
 
 
+_TEXTS = ("key", "value", "effect", "timeAdded")
+
+
+def _taint(raw: Any) -> Taint:
+    texts = [raw.get(name) or "" for name in _TEXTS] if isinstance(raw, Mapping) else [None]
+    if not all(isinstance(text, str) for text in texts) or not (texts[0] and texts[2]):
+        raise ValueError(f"a taint of a device has no key or effect, or they are no texts: {raw!r}")
+    return Taint(*texts)
+
+
 def _device(raw: Mapping[str, Any], spec: Mapping[str, Any]) -> SliceDevice:
     driver = spec["driver"]
     body = raw.get("basic") or raw
@@ -109,6 +158,7 @@ def _device(raw: Mapping[str, Any], spec: Mapping[str, Any]) -> SliceDevice:
         capacity={
             _qualified(name, driver): _quantity(quantity) for name, quantity in (body.get("capacity") or {}).items()
         },
+        taints=tuple(map(_taint, body.get("taints") or ())),
     )
 
 
@@ -193,4 +243,5 @@ def plain(device: SliceDevice) -> Dict[str, Any]:
         "pci": device.pci,
         "attributes": {name: value(attribute) for name, attribute in device.attributes.items()},
         "capacity": device.capacity,
+        "taints": list(map(asdict, device.taints)),
     }
