@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_rounds
@@ -20,6 +20,7 @@ def nobody_twice(rounds: list[list[tuple[str, str]]]) -> bool:
     return all(len({host for pair in one for host in pair}) == 2 * len(one) for one in rounds)
 
 
+@settings(deadline=None)
 @given(HOSTS)
 def test_all_pairs_each_once(hosts: list[str]) -> None:
     rounds = host_rounds.rounds(hosts, "all")
@@ -30,6 +31,7 @@ def test_all_pairs_each_once(hosts: list[str]) -> None:
         assert len(rounds) == len(hosts) - 1 + len(hosts) % 2, "no round is wasted"
 
 
+@settings(deadline=None)
 @given(HOSTS)
 def test_a_ring_has_every_host_and_few_rounds(hosts: list[str]) -> None:
     rounds = host_rounds.rounds(hosts, "ring")
