@@ -64,8 +64,7 @@ NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.p
   tests/cluster/test_cluster_info.py \
   tests/cluster/test_definitions.py::test_every_example_of_every_strategy \
   tests/cluster/test_slice_info.py::test_real_slices_are_returned_and_read \
-  tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims \
-  tests/cluster/test_nvidia_driver.py
+  tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims
 # CI builds them beside other checks.
 programs: $(VENV)/dev
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
