@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import AnnotationError, content
+from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import WrongAnnotationError, content
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 
 ANNOTATION = "zerocopy.rdma/counters"
@@ -23,5 +23,5 @@ def recorded(node: str, annotations: Mapping[str, Any]) -> Dict[str, int]:
         return {}
     found = content(node, ANNOTATION, written)
     if not isinstance(found, dict) or not all(is_integer(number) for number in found.values()):
-        raise AnnotationError(node, ANNOTATION, written, _RIGHT)
+        raise WrongAnnotationError(node, ANNOTATION, written, _RIGHT)
     return found

@@ -21,7 +21,11 @@ _SHORT.maxstring = 200
 
 
 class AnnotationError(ValueError):
-    """An annotation of a node has a value that we do not write; ``right`` is what it must be, ``when`` it can go.
+    """An annotation of a node has a value that is not read; the message says why."""
+
+
+class WrongAnnotationError(AnnotationError):
+    """It has a value that we do not write; ``right`` is what it must be, ``when`` it can go.
 
     ``label`` is one that goes with it.
     """
@@ -33,17 +37,11 @@ class AnnotationError(ValueError):
         super().__init__(f"{node}: annotation {annotation} is {told}, it must be {right}: {remove}")
 
 
-class NewerAnnotationError(AnnotationError):
-    """A newer version of the collection has written it, so that it must stay."""
-
-    def __init__(self, node: str, annotation: str, why: state_version.NewerVersionError) -> None:
-        ValueError.__init__(self, f"{node}: annotation {annotation} {why}")
-
-
 def content(node: str, annotation: str, written: Any) -> Any:
     """The JSON in an annotation of a node, without its version, which is the first if none is stated.
 
-    ``None`` if it has no JSON, or states what is no version. Raises NewerAnnotationError.
+    ``None`` if it has no JSON, or states what is no version. Raises AnnotationError if a newer version of the
+    collection has written it, so that it must stay.
     """
     try:
         found = json.loads(written)
@@ -53,7 +51,7 @@ def content(node: str, annotation: str, written: Any) -> Any:
         try:
             state_version.known(found.pop(VERSION, None), state_version.FIRST, state_version.FIRST)
         except state_version.NewerVersionError as error:
-            raise NewerAnnotationError(node, annotation, error) from error
+            raise AnnotationError(f"{node}: annotation {annotation} {error}") from error
         except state_version.VersionError:
             return None
     return found

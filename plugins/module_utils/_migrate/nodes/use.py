@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.node_annotation import (
     VERSION,
     AnnotationError,
+    WrongAnnotationError,
     content,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, strings, table, text
@@ -86,14 +87,14 @@ def mark(node: str, annotations: Mapping[str, Any], labels: Mapping[str, str]) -
     if written is None and DIGEST not in labels:
         return None
     if written is None or digest(str(written)) != labels.get(DIGEST):
-        raise AnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN, DIGEST)
+        raise WrongAnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN, DIGEST)
     found = content(node, ANNOTATION, written)
     before, counted = (found.get(part) if isinstance(found, dict) else None for part in ("labels", "counters"))
     right = isinstance(before, dict) and all(value is None or isinstance(value, str) for value in before.values())
     right = right and isinstance(counted, dict) and all(is_integer(number) for number in counted.values())
     right = right and found.get("netns_mode") in ("", *NETNS_MODES)
     if not right or not isinstance(found.get("to"), str) or not isinstance(found.get("unschedulable"), bool):
-        raise AnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN, DIGEST)
+        raise WrongAnnotationError(node, ANNOTATION, written, _RIGHT, _WHEN, DIGEST)
     return Mark(found["to"], found["unschedulable"], found["labels"], found["counters"], found["netns_mode"])
 
 
