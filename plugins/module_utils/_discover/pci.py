@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Container, Dict, List, Mapping, Optional, Sequence
+from typing import Container, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import PcieLink, PciFunction, Sriov
@@ -178,6 +178,21 @@ def sriov(tree: Tree, address: str) -> Sriov:
     )
 
 
+def extended_capabilities(config: bytes, size: int) -> Iterator[Tuple[int, int]]:
+    """Identifier and offset of each extended capability in a configuration space.
+
+    Ends where fewer than ``size`` bytes of one are there, and where the list leads back to an earlier one.
+    """
+    offset, seen = 0x100, set()
+    while 0x100 <= offset <= len(config) - size and offset not in seen:
+        seen.add(offset)
+        (header,) = struct.unpack_from("<I", config, offset)
+        if header in (0, 0xFFFFFFFF):
+            return
+        yield header & 0xFFFF, offset
+        offset = header >> 20
+
+
 def acs_redirects(tree: Tree, address: str) -> Optional[bool]:
     """Whether ACS on a bridge sends peer-to-peer traffic up to the root complex.
 
@@ -192,15 +207,9 @@ def acs_redirects(tree: Tree, address: str) -> Optional[bool]:
     if len(config) <= _CONFIG_HEADER_SIZE:
         tree.unreadable["/" + path] = "permission"
         return None
-    offset, seen = 0x100, set()
-    while 0x100 <= offset <= len(config) - 8 and offset not in seen:
-        seen.add(offset)
-        (header,) = struct.unpack_from("<I", config, offset)
-        if header in (0, 0xFFFFFFFF):
-            break
-        if header & 0xFFFF == _ACS_CAPABILITY:
+    for identifier, offset in extended_capabilities(config, 8):
+        if identifier == _ACS_CAPABILITY:
             (control,) = struct.unpack_from("<H", config, offset + 6)
             redirects = _ACS_P2P_REQUEST_REDIRECT | _ACS_P2P_COMPLETION_REDIRECT | _ACS_P2P_EGRESS_CONTROL
             return bool(control & redirects)
-        offset = header >> 20
     return False

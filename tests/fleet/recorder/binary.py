@@ -9,8 +9,9 @@ Specification 6.0, sections 7.5 to 7.9; PCI Local Bus Specification 3.0, appendi
 
 from __future__ import annotations
 
-import struct
 from typing import Dict, Iterator, List, Optional, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.pci import extended_capabilities
 
 from .conceal import Conceal
 
@@ -31,17 +32,6 @@ def _capabilities(space: bytes) -> Iterator[Tuple[int, int]]:
         at = space[at + 1] & ~3
 
 
-def _extended(space: bytes) -> Iterator[Tuple[int, int]]:
-    at, seen = 0x100, set()
-    while 0x100 <= at <= len(space) - 12 and at not in seen:
-        seen.add(at)
-        (header,) = struct.unpack_from("<I", space, at)
-        if header in (0, 0xFFFFFFFF):
-            return
-        yield header & 0xFFFF, at
-        at = header >> 20
-
-
 def config_space(space: bytes, conceal: Conceal) -> bytes:
     """Of the same length, with the same capabilities at the same places."""
     result = bytearray(len(space))
@@ -51,7 +41,7 @@ def config_space(space: bytes, conceal: Conceal) -> bytes:
     for identifier, at in _capabilities(space):
         end = at + _CAPABILITIES.get(identifier, 2)
         result[at:end] = space[at:end]
-    for identifier, at in _extended(space):
+    for identifier, at in extended_capabilities(space, 12):
         end = at + _EXTENDED.get(identifier, 4)
         result[at:end] = space[at:end]
         if identifier == _SERIAL:
