@@ -71,14 +71,12 @@ def nvidia_smi() -> Path:
 
 
 def _compiled() -> Path:
-    sources = sorted((_HERE / "nvml").glob("*"))
-    digest = hashlib.sha256(repr(_FLAGS).encode())
-    for path in sources:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    sources = _HERE / "nvml"
+    digest = hashlib.sha256(repr(_FLAGS).encode() + cache.content(sources))
 
     def compile_it(scratch: Path) -> None:
-        program = _HERE / "nvml/nvidia-smi.c"
-        parts = [str(path) for path in sources if path.suffix == ".c" and path != program]
+        program = sources / "nvidia-smi.c"
+        parts = [str(path) for path in sorted(sources.glob("*.c")) if path != program]
         shared = ["-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", "-o", str(scratch / "libnvidia-ml.so")]
         with step("stand-ins for NVML and nvidia-smi: gcc"):
             run(["gcc", *_FLAGS, *shared, *parts], log=LOGS / "nvml.log")

@@ -29,6 +29,12 @@ def locked(root: Path = CACHE) -> Iterator[None]:
         yield
 
 
+def content(directory: Path) -> bytes:
+    """Names and contents of all files below a directory, for the digest in a key."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return b"".join(path.relative_to(directory).as_posix().encode() + b"\0" + path.read_bytes() for path in files)
+
+
 def entry(key: str, build: Callable[[Path], None], root: Path = CACHE) -> Path:
     """Return the cache entry, built in a scratch directory and renamed when complete."""
     target = root / key

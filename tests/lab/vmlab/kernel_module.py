@@ -19,8 +19,7 @@ _HERE = Path(__file__).resolve().parents[1]
 
 def build(name: str, suite: str, kernel: str) -> Path:
     """Return the module whose source is in the directory ``name`` beside this package, built if it is not cached."""
-    sources = sorted((_HERE / name).glob("*"))
-    digest = hashlib.sha256(b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in sources))
+    digest = hashlib.sha256(cache.content(_HERE / name))
 
     def compile_it(scratch: Path) -> None:
         root, log = scratch / "root", LOGS / f"{name}-{kernel}.log"

@@ -54,10 +54,8 @@ TOOLS = (
 
 def key(tool: Tool) -> str:
     """Name under which the built program is cached."""
-    module = _HERE / tool.module
-    digest = hashlib.sha256(repr((tool, _FLAGS, sorted({**ENVIRONMENT, **tool.environment}.items()))).encode())
-    for path in sorted(path for path in module.rglob("*") if path.is_file()):
-        digest.update(path.relative_to(module).as_posix().encode() + b"\0" + path.read_bytes())
+    told = repr((tool, _FLAGS, sorted({**ENVIRONMENT, **tool.environment}.items())))
+    digest = hashlib.sha256(told.encode() + cache.content(_HERE / tool.module))
     return f"tool-{tool.name}-{digest.hexdigest()[:12]}"
 
 
