@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -78,11 +76,10 @@ class Memory(threading.Thread):
 
 def run(playbook: str, arguments: list[str], accepted: tuple[int, ...] = (0,)) -> dict[str, float]:
     """Seconds of a run, and its memory. Ends the program with any other exit status."""
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
-    begin, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin, used = time.monotonic(), prepare.cpu()
     with tempfile.TemporaryFile("w+") as said:
         with subprocess.Popen(
-            ["ansible-playbook", *arguments, playbook], env=environment, stdout=said, stderr=said, text=True
+            ["ansible-playbook", *arguments, playbook], env=prepare.environment(), stdout=said, stderr=said, text=True
         ) as process:
             memory = Memory(process)
             memory.start()
@@ -92,9 +89,7 @@ def run(playbook: str, arguments: list[str], accepted: tuple[int, ...] = (0,)) -
         text = said.read()
     if status not in accepted:
         sys.exit(f"{text[-5000:]}\n{playbook} failed with exit status {status}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
-    return {"wall": time.monotonic() - begin, "cpu": cpu, "pss": most}
+    return {"wall": time.monotonic() - begin, "cpu": prepare.cpu() - used, "pss": most}
 
 
 def measure(count: int, scratch: Path, playbooks: list[str], forks: int) -> dict[str, dict[str, float]]:
@@ -103,8 +98,7 @@ def measure(count: int, scratch: Path, playbooks: list[str], forks: int) -> dict
     cluster = ["-e", f"rdma_manifests={scratch}/manifests", "-e", "rdma_cluster=none"]
     results = ["-e", f"rdma_artifacts={scratch}/artifacts"]
     arguments = ["-i", str(nodes), "--forks", str(forks), *cluster, *results]
-    ping = scratch / "ping.yml"
-    ping.write_text("- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.ping:\n")
+    ping = prepare.ping_playbook(scratch)
     # What is not written yet would be a change.
     run(str(prepare.SITE), arguments, (0, HOSTS_FAILED))
     figures = {}

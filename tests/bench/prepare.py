@@ -90,6 +90,18 @@ def copies(first: Path, directory: Path, count: int) -> Path:
     return inventory(directory, hosts)
 
 
+def environment() -> dict[str, str]:
+    """That of ansible-playbook."""
+    return {**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+
+
+def ping_playbook(scratch: Path) -> Path:
+    """A playbook that only pings all hosts."""
+    path = scratch / "ping.yml"
+    path.write_text("- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.ping:\n")
+    return path
+
+
 def cpu() -> float:
     """Seconds that the programs started from here have used, with all that these started."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -98,11 +110,10 @@ def cpu() -> float:
 
 def playbook(arguments: list[str]) -> tuple[dict[str, float], int]:
     """Seconds of one run with the ``tasks`` of most hosts, and changed tasks. Ends the program when a host fails."""
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
     begin, used = time.monotonic(), cpu()
     done = subprocess.run(
         ["ansible-playbook", *arguments],
-        env=environment,
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -138,9 +149,10 @@ def measure(count: int, scratch: Path, community: bool, site: bool) -> dict[str,
     """Seconds of the second run of each playbook on ``count`` hosts."""
     print(f"{count} nodes: preparing one of each kind, and copying", file=sys.stderr)
     common = ["-i", str(copies(prepared(scratch), scratch / "nodes", count))]
-    ping = scratch / "ping.yml"
-    ping.write_text("- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.ping:\n")
-    runs = [("ping", [*common, str(ping)], unchanged), ("prepare", [*common, str(PREPARE)], unchanged)]
+    runs = [
+        ("ping", [*common, str(ping_playbook(scratch))], unchanged),
+        ("prepare", [*common, str(PREPARE)], unchanged),
+    ]
     if community:
         runs.append(("community", [*common, str(HERE / "community.yml")], private))
     spent = {}
