@@ -62,7 +62,7 @@ class Fit:
     def whatever_the_links(self) -> Fit:
         """The same, but without the expression that excludes NICs without a link, and with tainted devices."""
         nic = [[expression for expression in expressions if expression != selectors.LINKED] for expressions in self.nic]
-        return Fit(self.template, self.gpu, nic, self.unknown, False, self.gpu_driver, tainted=True)
+        return Fit(self.template, self.gpu, nic, self.unknown, links=False, gpu_driver=self.gpu_driver, tainted=True)
 
     def whatever_the_taints(self) -> Fit:
         """The same, but with tainted devices."""
