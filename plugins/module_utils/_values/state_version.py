@@ -35,7 +35,8 @@ class NewerVersionError(ValueError):
 def known(stated: Any, newest: int, unstated: Optional[int] = None) -> int:
     """The version that something states, at most ``newest``.
 
-    ``unstated`` is that of what states none, ``None`` where everything does. Raises VersionError, NewerVersionError.
+    ``unstated`` is the version to assume where none is stated; ``None`` if one must be stated. Raises VersionError,
+    NewerVersionError.
     """
     found: Any = unstated if stated is None else stated
     if not is_integer(found) or found < FIRST:

@@ -30,15 +30,15 @@ _CATALOG = "NVIDIA's Xid catalog (https://docs.nvidia.com/deploy/xid-errors/)"
 
 def _remedy(taint: Taint) -> str:
     if taint.key == _XID:
-        return f"Do what {_CATALOG} says of Xid {taint.value}, {_RESTART}"
+        return f"Do what {_CATALOG} says about Xid {taint.value}, {_RESTART}"
     if taint.key == _LOST:
         return (
             "The driver taints all GPUs of the node, because it does not know which one is lost. Find it in the kernel"
-            f" log (NVRM: Xid) or with nvidia-smi and reset it or the node, {_RESTART}"
+            f" log (NVRM: Xid) or with nvidia-smi, reset that GPU or reboot the node, {_RESTART}"
         )
     if taint.key == _UNMONITORED:
-        return f"See in the log of the driver why it cannot watch the GPU, {_RESTART}"
-    return "See the documentation of the driver for what it means and what removes it."
+        return f"Look in the driver's log for why it cannot watch the GPU, {_RESTART}"
+    return "See the driver's documentation for what the taint means and how to remove it."
 
 
 def checks(groups: Mapping[str, str], devices: Iterable[SliceDevice]) -> Iterator[Check]:

@@ -38,7 +38,7 @@ def found(facts: dict[str, Any], names: list[str], *tainted: Taint, strategy: st
             "NoSchedule",
             "fail",
             "gpu-2 is tainted gpu.nvidia.com/xid=79 (NoSchedule): no new pod gets it",
-            "Do what NVIDIA's Xid catalog (https://docs.nvidia.com/deploy/xid-errors/) says of Xid 79, " + RESTARTED,
+            "Do what NVIDIA's Xid catalog (https://docs.nvidia.com/deploy/xid-errors/) says about Xid 79, " + RESTARTED,
         ),
         (
             f"{GPU_DRIVER}/xid",
@@ -46,7 +46,7 @@ def found(facts: dict[str, Any], names: list[str], *tainted: Taint, strategy: st
             "None",
             "warn",
             "gpu-2 is tainted gpu.nvidia.com/xid=31 (None): pods still get it",
-            "Do what NVIDIA's Xid catalog (https://docs.nvidia.com/deploy/xid-errors/) says of Xid 31, " + RESTARTED,
+            "Do what NVIDIA's Xid catalog (https://docs.nvidia.com/deploy/xid-errors/) says about Xid 31, " + RESTARTED,
         ),
         (
             f"{GPU_DRIVER}/gpu-lost",
@@ -55,7 +55,7 @@ def found(facts: dict[str, Any], names: list[str], *tainted: Taint, strategy: st
             "fail",
             "gpu-2 is tainted gpu.nvidia.com/gpu-lost (NoSchedule): no new pod gets it",
             "The driver taints all GPUs of the node, because it does not know which one is lost. Find it in the kernel"
-            " log (NVRM: Xid) or with nvidia-smi and reset it or the node, " + RESTARTED,
+            " log (NVRM: Xid) or with nvidia-smi, reset that GPU or reboot the node, " + RESTARTED,
         ),
         (
             f"{GPU_DRIVER}/unmonitored",
@@ -63,7 +63,7 @@ def found(facts: dict[str, Any], names: list[str], *tainted: Taint, strategy: st
             "None",
             "warn",
             "gpu-2 is tainted gpu.nvidia.com/unmonitored (None): pods still get it",
-            "See in the log of the driver why it cannot watch the GPU, " + RESTARTED,
+            "Look in the driver's log for why it cannot watch the GPU, " + RESTARTED,
         ),
         (
             "example.org/drain",
@@ -71,7 +71,7 @@ def found(facts: dict[str, Any], names: list[str], *tainted: Taint, strategy: st
             "NoExecute",
             "fail",
             "gpu-2 is tainted example.org/drain (NoExecute): pods with it are evicted, and no new pod gets it",
-            "See the documentation of the driver for what it means and what removes it.",
+            "See the driver's documentation for what the taint means and how to remove it.",
         ),
     ],
 )
