@@ -70,7 +70,8 @@ enter() {
     for program in nsenter unshare mount; do
         command -v "$program" >/dev/null || usage "as a hook of DRANET it needs $program on the node"
     done
-    export ZEROCOPY_RDMA_NETNS="$DRANET_NETNS"
+    # A hook has the environment that DRANET gives it only.
+    export PATH="${PATH:-/usr/sbin:/usr/bin:/sbin:/bin}" ZEROCOPY_RDMA_NETNS="$DRANET_NETNS"
     unset DRANET_NETNS
     # shellcheck disable=SC2016 # The inner shell expands it.
     exec nsenter --net="$ZEROCOPY_RDMA_NETNS" unshare --mount \
@@ -634,7 +635,7 @@ prepare() {
     check_netdevs || return
     if [ -z "$netns" ]; then check_given && check_providers && check_memlock || return; fi
     printf '%s' "$report" | while IFS= read -r line; do say "$line"; done
-    if [ -n "$checks" ]; then say "$used RDMA devices can be used"; else set_variables; fi
+    if [ -n "$checks" ]; then say "RDMA devices that can be used: $used"; else set_variables; fi
 }
 
 # What the shell of the command has to do, as lines for it. In a subshell: a variable of the pod that is called like one

@@ -147,6 +147,15 @@ def test_a_claim_with_an_mtu_of_its_own(facts_of: Facts) -> None:
     assert expected.mtu_of_claim({"devices": {"config": [{"opaque": {"parameters": {"interface": None}}}]}}) == 0
 
 
+def test_the_mtu_of_a_template_of_the_plan(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    templates = [{"name": "small", "nics": 1, "mtu": 1500}, {"name": "plain", "nics": 1}]
+    monkeypatch.setitem(GROUPS, "rails", (["case-h100-roce"], {"rdma_claims_templates": templates}))
+    adds = made(facts_of, "rails", check="start")["adds"]["rails"]
+    found = {name: environment(parts["container"])[MTU] for name, parts in adds.items()}
+    assert found.pop("small") == "1500"
+    assert {*found.values()} == {"9000"}
+
+
 def test_another_image_says_nothing_about_libraries() -> None:
     own = {
         "image": "a",
