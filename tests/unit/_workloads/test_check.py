@@ -182,7 +182,7 @@ def test_without_an_image_only_the_script_checks() -> None:
 
 
 def test_manifests_of_a_site(facts_of: Facts, tmp_path: Path) -> None:
-    def completed(text: str, **settings: str) -> dict[str, Any]:
+    def completed(text: str, **settings: Any) -> dict[str, Any]:
         path = tmp_path / "decode.yml"
         path.write_text(text)
         given = {"path": str(path), "container": "vllm", "group": "h100"}
