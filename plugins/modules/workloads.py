@@ -35,9 +35,10 @@ options:
   settings:
     description:
       - Settings of the site. C(images) (with the keys C(vllm), C(sglang), C(ray) and C(nccl_tests)) and C(model) are
-        required. C(namespace), C(gpus), C(gpu_resource), C(gpu_resources), C(shm) and C(environment) are optional. They
-        mean the same as the variables C(rdma_workloads_*) of the role P(zerocopy.rdma.rdma_workloads#role);
-        C(gpu_resources) is C(rdma_gpu_resources). C(amd_images) replace C(images) in groups whose GPUs are all AMD's.
+        required. C(namespace), C(gpus), C(gpu_resource), C(gpu_resources), C(shm), C(environment), C(check) and
+        C(check_image) are optional. They mean the same as the variables C(rdma_workloads_*) of the role
+        P(zerocopy.rdma.rdma_workloads#role); C(gpu_resources) is C(rdma_gpu_resources). C(amd_images) replace C(images)
+        in groups whose GPUs are all AMD's.
     type: dict
     required: true
   requests:
@@ -94,7 +95,7 @@ paths:
 adds:
   description:
     - For each group and request, what is added to a pod. These are C(annotations), C(pod) (its C(spec)) and
-      C(container).
+      C(container). The init container of C(check) needs the image of your container, unless C(check_image) is set.
   returned: success
   type: dict
 problems:

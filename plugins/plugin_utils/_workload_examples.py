@@ -11,16 +11,16 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import AMD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples, requests
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples, expected, requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _inventory, _strategy_answers
 
@@ -33,15 +33,15 @@ def _given(manifest: Dict[str, str]) -> examples.GivenManifest:
     return examples.GivenManifest(text=text, **manifest)
 
 
-def _gpus(
+def _facts(
     offered: Mapping[str, Sequence[PodRequest]], hostvars: Mapping[str, Mapping[str, Any]]
-) -> Dict[str, List[List[Gpu]]]:
-    """By group the GPUs of each of its nodes that is known and has some."""
-    found: Dict[str, List[List[Gpu]]] = {}
+) -> Dict[str, Dict[str, Facts]]:
+    """By group and host the facts of those of its nodes that are known."""
+    found: Dict[str, Dict[str, Facts]] = {}
     for group, of_group in offered.items():
         hosts = {host for request in of_group for host in request.hosts if host in hostvars}
-        facts = [_inventory.facts_of(hostvars[host])[0] for host in hosts]
-        found[group] = [of_host.gpus for of_host in facts if of_host and of_host.gpus]
+        every = {host: _inventory.facts_of(hostvars[host])[0] for host in sorted(hosts)}
+        found[group] = {host: facts for host, facts in every.items() if facts}
     return found
 
 
@@ -59,10 +59,15 @@ def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) 
     script = plain(options["script"])
     # Without a value, a template may be an empty text.
     chosen["gpus"] = None if chosen.get("gpus") in (None, "") else int(chosen["gpus"])
-    settings, gpus = Settings(**chosen), _gpus(offered, hostvars)
+    settings, facts = Settings(**chosen), _facts(offered, hostvars)
+    gpus = {group: [of_host.gpus for of_host in hosts.values() if of_host.gpus] for group, hosts in facts.items()}
     amd = [group for group, nodes in gpus.items() if {requests.vendor(gpu) for own in nodes for gpu in own} == {AMD}]
     least = {group: min(map(len, nodes)) for group, nodes in gpus.items() if nodes}
-    found = examples.workloads(offered, claims, settings, script, options["requests"], given, amd, least)
+    mtus = {
+        group: {request.name: expected.mtu_of_nodes(request, facts[group]) for request in of_group}
+        for group, of_group in offered.items()
+    }
+    found = examples.workloads(offered, claims, settings, script, options["requests"], given, amd, least, mtus)
     return asdict(found)
 
 

@@ -6,7 +6,7 @@
 
 """Examples for users: pods that request RDMA as a group's strategy has it.
 
-In reading order: :mod:`examples`, :mod:`pod` (what a request adds to one), :mod:`plain`, :mod:`operators`, :mod:`merge`
-(into a manifest that a user already has), :mod:`requests` (for manifests that are rewritten). It may import
-:mod:`_strategies` and rooms below.
+In reading order: :mod:`examples`, :mod:`expected` (what a pod can expect of its NICs), :mod:`pod` (what a request adds
+to one), :mod:`plain`, :mod:`operators`, :mod:`merge` (into a manifest that a user already has), :mod:`requests` (for
+manifests that are rewritten). It may import :mod:`_strategies` and rooms below.
 """

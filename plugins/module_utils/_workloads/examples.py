@@ -18,7 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, shown, wrong
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
-from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import merge, operators, plain, pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import expected, merge, operators, plain, pod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import GroupAsk, Manifest, Settings
 
 _WIDTH = 100
@@ -29,6 +29,9 @@ _COMMENTS: Mapping[str, str] = {
     "- /bin/sh": "Sets NCCL_IB_HCA, UCX_NET_DEVICES and others for this pod's devices, then runs the command. "
     "Ends the pod with the reason if RDMA would not be used.",
     "- name: ZEROCOPY_RDMA_DEVICES": "The pod does not start with fewer RDMA devices.",
+    "- name: ZEROCOPY_RDMA_MTU": "The pod does not start with a smaller MTU on the netdev of a RoCE port.",
+    "- name: rdma-check": "Ends with the reason if the pod's RDMA devices are not as planned: the application then "
+    "does not start.",
     "- name: UCX_TLS": "Without tcp, so that a transfer that cannot use RDMA fails instead of being slow.",
     "- name: UCX_IB_ROCE_REACHABILITY_MODE": "A rank may send to a rank on another rail, in another subnet: the "
     "network has to route between rails.",
@@ -144,14 +147,18 @@ def claims_of(objects: Sequence[Mapping[str, Any]], names: Mapping[Tuple[str, st
     return found
 
 
-def ask_of(request: PodRequest, claims: Claims, wanted: str) -> GroupAsk:
-    """The request with its claim. The namespace is ``wanted`` if the claim is there too, else the claim's first."""
+def ask_of(request: PodRequest, claims: Claims, wanted: str, mtu: int = expected.UNKNOWN) -> GroupAsk:
+    """The request with its claim. The namespace is ``wanted`` if the claim is there too, else the claim's first.
+
+    ``mtu`` is that of the nodes, in bytes.
+    """
     kind, alias = ("template", request.template) if request.template else ("claim", request.claim)
     if not alias:
-        return GroupAsk(request, nics=request.number, namespace=request.namespace)
+        return GroupAsk(request, nics=request.number, namespace=request.namespace, mtu=mtu)
     name, namespaces, spec = claims[kind, alias]
     gpus, nics = pod.counts(spec)
-    return GroupAsk(request, name, gpus, nics, wanted if wanted in namespaces else namespaces[0])
+    namespace = wanted if wanted in namespaces else namespaces[0]
+    return GroupAsk(request, name, gpus, nics, namespace, expected.mtu_of_claim(spec) or mtu)
 
 
 def _chosen(asks: Sequence[GroupAsk]) -> List[GroupAsk]:
@@ -223,12 +230,17 @@ def workloads(
     given: Sequence[GivenManifest] = (),
     amd: Collection[str] = (),
     gpus: Mapping[str, int] = MappingProxyType({}),
+    mtus: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> Workloads:
     """Examples of all groups that have RDMA. ``requests`` names for some groups the request that they use.
 
     That is what the inventory calls it, or its own name. ``given`` are manifests that are completed beside them.
-    ``amd`` are the groups whose GPUs are AMD's, ``gpus`` is by group how many each of its nodes has.
+    ``amd`` are the groups whose GPUs are AMD's, ``gpus`` is by group how many each of its nodes has,
+    ``mtus`` by group and name of the request the least MTU of its NICs on the nodes.
     """
+    if settings.check not in pod.CHECKS:
+        right = f"it must be one of {', '.join(pod.CHECKS)}"
+        return Workloads(problems=[str(PlanError(wrong(pod.CHECK_VARIABLE, settings.check, right)))])
 
     def settings_of(group: str) -> Settings:
         own = settings.of_amd() if group in amd else settings
@@ -238,7 +250,8 @@ def workloads(
     every: Dict[str, List[GroupAsk]] = {}
     labels: Dict[str, str] = {}
     for group, own in offered.items():
-        known = [ask_of(request, claims, settings.namespace) for request in own]
+        of_group = mtus.get(group, {})
+        known = [ask_of(request, claims, settings.namespace, of_group.get(request.name, 0)) for request in own]
         wanted = requests.get(group)
         used = [ask for ask in known if wanted in (None, "", ask.request.name, ask.request.entry)]
         if not known:

@@ -108,6 +108,11 @@ def _merge(
     if wrong:
         raise MergeError(f"{where} has a different claim with the name {wrong[0]}: rename or remove it")
     _keys(where, spec, {name: own[name] for name in ("hostNetwork", "dnsPolicy") if name in own})
+    if "initContainers" in own:
+        check = pod.init_container({"env": [], **container}, settings.check_image)
+        if "image" not in check:
+            raise MergeError(f"{where} has no image for the init container: set rdma_workloads_check_image")
+        _entries(where, spec, "initContainers", [check], "name")
 
 
 def _container(where: str, container: Manifest, added: Mapping[str, Any]) -> None:

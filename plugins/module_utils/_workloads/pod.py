@@ -21,6 +21,15 @@ CONFIG_MAP = "zerocopy-rdma-env"
 _DIRECTORY = "/opt/zerocopy-rdma"
 # Runs a command with what it has to know about the pod's RDMA devices.
 WITH_RDMA = ("/bin/sh", f"{_DIRECTORY}/{SCRIPT}")
+# When the pod's devices are compared with what the plan expects: by the script's own checks only, as it starts the
+# command, or before that in an init container.
+NO_CHECK, AT_START, IN_INIT = CHECKS = ("none", "start", "init")
+CHECK_VARIABLE = "rdma_workloads_check"
+_INIT_CONTAINER = "rdma-check"
+_MTU, _LIBRARIES = "ZEROCOPY_RDMA_MTU", "ZEROCOPY_RDMA_LIBRARIES"
+# The script reads these, and those of the dynamic linker if it is in the same image.
+_READ_BY_SCRIPT = ("ZEROCOPY_RDMA", "NCCL_", "UCX_", "NVSHMEM_", "MOONCAKE_")
+_READ_IN_IMAGE = ("LD_LIBRARY_PATH", "LD_PRELOAD", "VIRTUAL_ENV", "CONDA_PREFIX")
 # Of the claim in the pod, a DNS label.
 _CLAIM = "rdma"
 _AMD_GPU = "amd.com/gpu"
@@ -31,7 +40,8 @@ class GroupAsk:
     """A request of a group with what its claim, if any, consists of.
 
     ``claim`` is the name of the object with its hash, ``gpus`` are those of the claim, ``nics`` the RDMA devices that a
-    container gets (0: not known). ``namespace`` is where the pod has to be, empty where it may be in any.
+    container gets (0: not known). ``namespace`` is where the pod has to be, empty where it may be in any. ``mtu`` is
+    what the netdevs of these devices have at least (0: not known).
     """
 
     request: PodRequest
@@ -39,6 +49,7 @@ class GroupAsk:
     gpus: int = 0
     nics: int = 0
     namespace: str = ""
+    mtu: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,8 @@ class Settings:
     ``gpus`` of a pod whose claim has none are requested as ``gpu_resource``: by default one for each of its NICs, but
     no more than a node has (``of_node``). ``gpu_resources`` are other names that somebody's own manifests may have.
     ``shm`` is the size of /dev/shm, ``environment`` is added to all containers and takes precedence. ``amd_images``
-    take the place of ``images`` in groups whose GPUs are AMD's (``amd``).
+    take the place of ``images`` in groups whose GPUs are AMD's (``amd``). ``check`` is one of ``CHECKS``,
+    ``check_image`` the image of its init container, by default that of the container itself.
     """
 
     images: Mapping[str, str]
@@ -62,6 +74,8 @@ class Settings:
     environment: Mapping[str, str] = field(default_factory=dict)
     amd_images: Mapping[str, str] = field(default_factory=dict)
     amd: bool = False
+    check: str = NO_CHECK
+    check_image: str = ""
 
     def of_amd(self) -> Settings:
         """The same for a group whose GPUs are AMD's: NVIDIA's resource is none that its nodes have."""
@@ -129,6 +143,8 @@ def adds(ask: GroupAsk, settings: Settings, ranks: int = 1) -> Manifest:
     if claims:
         resources["claims"] = [{"name": claim["name"]} for claim in claims]
     wanted = {"ZEROCOPY_RDMA_DEVICES": str(ask.nics * ranks)} if ask.nics * ranks > 1 else {}
+    if ask.mtu and settings.check != NO_CHECK:
+        wanted[_MTU] = str(ask.mtu)
     environment = {**wanted, **ask.request.environment, **settings.environment}
     added = list(ask.request.capabilities)
     container: Manifest = {
@@ -151,6 +167,8 @@ def adds(ask: GroupAsk, settings: Settings, ranks: int = 1) -> Manifest:
         pod.update(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")
     if claims:
         pod["resourceClaims"] = claims
+    if settings.check == IN_INIT:
+        pod["initContainers"] = [init_container(container, settings.check_image)]
     return {"annotations": dict(ask.request.annotations), "pod": pod, "container": container}
 
 
@@ -175,9 +193,41 @@ def container_of(container: PodContainer, parts: Mapping[str, Any]) -> Manifest:
     return {**found, **own}
 
 
+def init_container(container: Mapping[str, Any], image: str) -> Manifest:
+    """Checks what a container will have, before it starts: with its requests, as devices and limits are per container.
+
+    ``image`` is by default that of the container; without either there is none.
+    """
+    same = image in ("", container.get("image", ""))
+    found: Manifest = {"name": _INIT_CONTAINER}
+    if image or container.get("image"):
+        found["image"] = image or container["image"]
+    read = _READ_BY_SCRIPT + (_READ_IN_IMAGE if same else ())
+    environment = [dict(entry) for entry in container["env"] if str(entry["name"]).startswith(read)]
+    if not same:
+        # What is in another image says nothing about that of the application.
+        environment = [entry for entry in environment if entry["name"] != _LIBRARIES]
+        environment.append({"name": _LIBRARIES, "value": "none"})
+    found["command"] = [*WITH_RDMA, "--check"]
+    if environment:
+        found["env"] = environment
+    for name in ("securityContext", "resources"):
+        if container.get(name):
+            found[name] = copy.deepcopy(container[name])
+    found["volumeMounts"] = [{"name": CONFIG_MAP, "mountPath": _DIRECTORY, "readOnly": True}]
+    return found
+
+
 def pod_of(container: PodContainer, parts: Mapping[str, Any]) -> Manifest:
     """``spec`` of a pod with this container."""
-    return {"containers": [container_of(container, parts)], **copy.deepcopy(dict(parts["pod"]))}
+    own = container_of(container, parts)
+    found: Manifest = {"containers": [own], **copy.deepcopy(dict(parts["pod"]))}
+    for check in found.pop("initContainers", ()):
+        complete = init_container({"env": [], **own}, check.get("image", ""))
+        # Where an operator has the image, only it can add one.
+        if "image" in complete:
+            found["initContainers"] = [complete]
+    return found
 
 
 def metadata_of(labels: Mapping[str, str], parts: Mapping[str, Any]) -> Manifest:

@@ -2,17 +2,22 @@
 # shellcheck shell=sh
 # Sets what NCCL, UCX, NVSHMEM and vLLM have to know about the RDMA devices of this pod, then runs the command:
 #   rdma-env.sh vllm serve ...
+# or only checks them, and sets nothing:
+#   rdma-env.sh --check
 # Which NICs a pod was given is known in the pod only. Variables that are set already are left as they are.
 # Refuses to start if RDMA would not be used, because these libraries would use TCP then and not say so; also where
 # variables that are set already make them do so.
 # Runs in pods of rdma_workloads (as a ConfigMap, see plugins/module_utils/_workloads/pod.py) and of rdma_benchmark (copied
 # into their command, see its vars/main.yml). The strategy inject does not use it.
+# With --check it runs in init containers, and on nodes as a hook of DRANET, which says in DRANET_NETNS where the network
+# namespace of the pod is. There it sees neither the device nodes, nor the image, nor the limits of a container.
 # POSIX shell; needs /proc and /sys, and `sleep` while it waits for a link. Output goes to standard error.
 #
 # ZEROCOPY_RDMA: `required` (default), `optional` (a problem is a warning, nothing is set), or `off`.
 # ZEROCOPY_RDMA_DEVICES: number of RDMA devices that the pod asked for (default 1).
 # ZEROCOPY_RDMA_FAMILY: `4` (default) prefers the RoCE GIDs of IPv4 addresses, `6` those of IPv6 addresses.
-# ZEROCOPY_RDMA_WAIT: seconds to wait for devices, links and addresses (default 30).
+# ZEROCOPY_RDMA_MTU: bytes that the netdevs of all RoCE ports have at least (default: netdevs are not checked).
+# ZEROCOPY_RDMA_WAIT: seconds to wait for devices, links and addresses (default 30, as a hook 5).
 # ZEROCOPY_RDMA_LIBRARIES: `all` (default) checks every libibverbs of the image, those inside Python wheels too;
 #   `system` leaves the wheels out; `none` checks nothing, for programs that bring a libibverbs of their own.
 # ZEROCOPY_RDMA_MEMLOCK: bytes of locked memory that are enough (default `unlimited`).
@@ -60,9 +65,43 @@ resolve() {
     real=$(cd -P "$1" 2>/dev/null && pwd -P) && [ -n "$real" ]
 }
 
+# Runs this script again in the network namespace of the pod, with the /sys of that.
+enter() {
+    for program in nsenter unshare mount; do
+        command -v "$program" >/dev/null || usage "as a hook of DRANET it needs $program on the node"
+    done
+    # A hook has the environment that DRANET gives it only.
+    export PATH="${PATH:-/usr/sbin:/usr/bin:/sbin:/bin}" ZEROCOPY_RDMA_NETNS="$DRANET_NETNS"
+    unset DRANET_NETNS
+    # shellcheck disable=SC2016 # The inner shell expands it.
+    exec nsenter --net="$ZEROCOPY_RDMA_NETNS" unshare --mount \
+        /bin/sh -c 'mount -t sysfs sysfs /sys && exec /bin/sh "$0" --check' "$0"
+}
+
+# The RDMA devices of the network namespace in `devices`, where there are no device nodes to go by. In RDMA netns mode
+# `shared` all namespaces show all devices, but each has its netdevs only.
+find_in_namespace() {
+    devices='' closed='' hidden='' nodes=''
+    first "$root/sys/module/ib_core/parameters/netns_mode" && mode_of_netns=$line || mode_of_netns=Y
+    for path in "$class"/*; do
+        device=${path##*/}
+        if ! [ -e "$path/ports" ] || ! plain "$device"; then continue; fi
+        parent=''
+        first "$path/parent" && plain "$line" && parent=$line
+        if [ "$mode_of_netns" = N ] || exists "$path"/device/net/* ||
+            { [ -n "$parent" ] && [ -e "$root/sys/class/net/$parent" ]; }; then
+            devices="$devices $device" nodes="$nodes $device"
+        fi
+    done
+}
+
 # The RDMA devices of this pod in `devices`. /sys shows those of others as well in RDMA netns mode `shared`, so the
 # character devices count, if they can be opened: the device cgroup decides that.
 find_devices() {
+    if [ -n "$netns" ]; then
+        find_in_namespace
+        return
+    fi
     devices='' closed='' hidden='' nodes=''
     for node in "$root"/dev/infiniband/uverbs*; do
         [ -e "$node" ] || continue
@@ -122,9 +161,10 @@ find_gids() {
 }
 
 # Ports that are up in `ports` (mlx5_0:1), those that are not in `down`, RoCE ports without a GID in `bare`. `common`
-# are the GID indexes that are right for all of them, `idle` the devices without a port in `ports`.
+# are the GID indexes that are right for all of them, `idle` the devices without a port in `ports`, `links` the RoCE ports
+# with their netdevs (mlx5_0:1=eth2).
 find_ports() {
-    ports='' down='' bare='' idle='' common='' infiniband='' ethernet='' six='' report=''
+    ports='' down='' bare='' idle='' common='' infiniband='' ethernet='' six='' report='' links=''
     used=0
     for device in $devices; do
         before=$ports
@@ -145,6 +185,7 @@ find_ports() {
 "
             elif find_gids "$path"; then
                 add_indexes
+                links="$links $device:$port=$netdev"
                 best="GID index ${indexes%% *} ($gid, netdev ${netdev:-unknown})"
                 report="$report$device port $port: Ethernet, $best
 "
@@ -181,6 +222,35 @@ wait_for_ports() {
         left=$((left - 1))
         sleep 1
     done
+}
+
+# The netdevs of RoCE ports: in this pod, and with the MTU that it expects.
+check_netdevs() {
+    [ -n "$mtu" ] || return 0
+    away='' small=''
+    for link in $links; do
+        netdev=${link#*=}
+        if ! plain "$netdev" || ! first "$root/sys/class/net/$netdev/mtu" || ! number "$line"; then
+            away="$away ${link%%=*} (${netdev:-unknown})"
+        elif [ "$line" -lt "$mtu" ]; then
+            small="$small $netdev of ${link%%=*} ($line)"
+        fi
+    done
+    if [ -n "$away" ]; then
+        refuse "$NO_NETDEV" "the pod does not have the netdevs of${away}: the driver or plugin did not move them into" \
+            "the pod"
+        return 1
+    fi
+    # RDMA works with it, only not as well as planned.
+    if [ -n "$small" ]; then
+        small="the MTU of${small} is below $mtu: set it on the node (rdma_links_mtu) or in the claim"
+        if [ "$mode" = required ]; then
+            say "not started: $small; ZEROCOPY_RDMA=optional allows that"
+            exit "$SMALL_MTU"
+        fi
+        say "$small"
+    fi
+    [ -z "$infiniband" ] || say 'the MTU of InfiniBand ports is not checked'
 }
 
 # rdma-core's name for the provider of a device, in `provider`; empty where it is not known.
@@ -526,6 +596,10 @@ set_variables() {
 
 prepare() {
     wait_for_ports
+    if [ -z "$nodes" ] && [ -n "$netns" ]; then
+        refuse "$NO_DEVICE" "there is no RDMA device in the network namespace $netns: the driver did not attach any"
+        return
+    fi
     if [ -z "$nodes" ]; then
         refuse "$NO_DEVICE" "the pod has no RDMA device (no /dev/infiniband/uverbs*): nothing was claimed, or the" \
             "driver or plugin did not attach it"
@@ -558,9 +632,10 @@ prepare() {
         refuse "$TOO_FEW" "$used of $wanted RDMA devices can be used (ports:${ports})"
         return
     fi
-    check_given && check_providers && check_memlock || return
+    check_netdevs || return
+    if [ -z "$netns" ]; then check_given && check_providers && check_memlock || return; fi
     printf '%s' "$report" | while IFS= read -r line; do say "$line"; done
-    set_variables
+    if [ -n "$checks" ]; then say "RDMA devices that can be used: $used"; else set_variables; fi
 }
 
 # What the shell of the command has to do, as lines for it. In a subshell: a variable of the pod that is called like one
@@ -568,13 +643,20 @@ prepare() {
 settings() {
     # Exit status, one for each reason. Shells use 126 and above, sysexits.h 64 to 78.
     BAD_USE=80 NO_DEVICE=81 NO_ACCESS=82 NO_LINK=83 NO_GID=84 TOO_FEW=85 NO_PROVIDER=86 MEMLOCK=87
-    SWITCHED_OFF=88
+    SWITCHED_OFF=88 NO_NETDEV=89 SMALL_MTU=90
     root=${ZEROCOPY_RDMA_ROOT:-}
     class=$root/sys/class/infiniband
-    mode=${ZEROCOPY_RDMA:-required} family=${ZEROCOPY_RDMA_FAMILY:-4} wait=${ZEROCOPY_RDMA_WAIT:-30}
+    checks='' netns='' mtu=${ZEROCOPY_RDMA_MTU:-}
+    if [ "${1:-}" = --check ]; then
+        checks=1 netns=${ZEROCOPY_RDMA_NETNS:-}
+        [ $# -eq 1 ] || usage "--check stands alone: rdma-env.sh --check"
+        [ -z "${DRANET_NETNS:-}" ] || enter
+    fi
+    mode=${ZEROCOPY_RDMA:-required} family=${ZEROCOPY_RDMA_FAMILY:-4}
+    wait=${ZEROCOPY_RDMA_WAIT:-${netns:+5}} wait=${wait:-30}
     wanted=${ZEROCOPY_RDMA_DEVICES:-1} libraries=${ZEROCOPY_RDMA_LIBRARIES:-all} map=${ZEROCOPY_RDMA_MAPPING:-auto}
     memlock=${ZEROCOPY_RDMA_MEMLOCK:-unlimited}
-    [ $# -gt 0 ] || usage "no command: rdma-env.sh COMMAND [ARGUMENT]..."
+    [ $# -gt 0 ] || usage "no command: rdma-env.sh COMMAND [ARGUMENT]..., or rdma-env.sh --check"
     case $mode in required | optional | off) ;; *) usage "ZEROCOPY_RDMA=$mode is not required, optional or off" ;; esac
     case $family in 4 | 6) ;; *) usage "ZEROCOPY_RDMA_FAMILY=$family is not 4 or 6" ;; esac
     case $libraries in
@@ -584,6 +666,7 @@ settings() {
     case $map in auto | yes | no) ;; *) usage "ZEROCOPY_RDMA_MAPPING=$map is not auto, yes or no" ;; esac
     number "$wait" || usage "ZEROCOPY_RDMA_WAIT=$wait is not a number of seconds"
     number "$wanted" || usage "ZEROCOPY_RDMA_DEVICES=$wanted is not a number"
+    [ -z "$mtu" ] || number "$mtu" || usage "ZEROCOPY_RDMA_MTU=$mtu is not a number of bytes"
     [ "$memlock" = unlimited ] || number "$memlock" ||
         usage "ZEROCOPY_RDMA_MEMLOCK=$memlock is not unlimited or a number"
     [ "$mode" = off ] || prepare
@@ -591,6 +674,7 @@ settings() {
 }
 
 zerocopy_rdma_settings=$(settings "$@") || exit
+[ "$1" != --check ] || exit 0
 eval "$zerocopy_rdma_settings"
 unset zerocopy_rdma_settings
 exec "$@"

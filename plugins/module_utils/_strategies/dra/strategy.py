@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -37,9 +38,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.clai
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, gpu_owners, others
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem
 
 NAME = "dra"
 _ENABLED = "rdma_driver_enabled"
@@ -85,6 +86,20 @@ def nvsentinel(hosts: Sequence[InventoryHost], cluster: ClusterState) -> List[st
     )
     right = f"switch off its NIC monitor, or set {_NETNS_MODE} to shared"
     return [f"{fold(exclusive)}: {why}, reboots or replaces nodes without one: {right}"]
+
+
+def untested(hosts: Sequence[InventoryHost]) -> List[str]:
+    """A warning for each version of DRANET that was only read about, or not even that."""
+    found: Dict[str, List[str]] = {}
+    for host in served(NAME, hosts):
+        value = host.variables.get(versions.DRANET_VERSION)
+        # The plan of the driver reports what is no version.
+        with contextlib.suppress(PlanError):
+            # Hosts without it have the role's default, which was tested.
+            why = versions.doubt(versions.dranet(value)) if value is not None else ""
+            if why:
+                found.setdefault(why, []).append(host.name)
+    return [f"{fold(names)}: {why}" for why, names in found.items()]
 
 
 def claims(
@@ -174,7 +189,7 @@ class Dra(Strategy):
             joining=plan.joining,
             leaving=plan.leaving,
             unknown=plan.unknown,
-            warnings=plan.warnings + nvsentinel(hosts, cluster),
+            warnings=plan.warnings + untested(hosts) + nvsentinel(hosts, cluster),
             problems=problems,
             unprepared=plan.unprepared,
         )

@@ -90,7 +90,7 @@ def of_host(
         return
     # Routes of IPv6 that the kernel made are not copied.
     kept = [text for text in own if ipaddress.ip_interface(text).version == 4]
-    if versions.keeps_route_sources(dranet) and not _ips(kept) <= _ips(claim.addresses):
+    if not versions.can(dranet, versions.ROUTE_SOURCES) and not _ips(kept) <= _ips(claim.addresses):
         has = ", ".join(kept)
         why = f"but the host has {has} on this NIC, and DRANET {versions.text(dranet)} copies the host's routes,"
         ways = f"leave it out (the pod gets the host's), take {has}, or give the host no address on this NIC"
@@ -166,7 +166,7 @@ def apart(
     """
     if not sharing:
         return claim.parameters, []
-    if not versions.arp_in_claims(dranet):
+    if not versions.can(dranet, versions.ARP):
         what = f"DRANET {versions.text(dranet)} cannot set arp_ignore and arp_announce in a pod"
         ways = "give each rail a subnet of its own (rdma_links_rail_subnets), or let pods set these sysctls"
         return claim.parameters, [f"{names}: rails of {fold(sharing)} share a subnet, and {what}: {ways}"]

@@ -212,7 +212,7 @@ def _without_facts(group: _DriverGroup, unseen: Sequence[str], kept: Sequence[st
 def _long_names(group: _DriverGroup) -> Iterator[str]:
     """Warnings of NICs that are left out so that the node's others are published."""
     version = group.values[versions.DRANET_VERSION]
-    if versions.cuts_names(versions.dranet(version)):
+    if versions.can(versions.dranet(version), versions.CUT_NAMES):
         return
     found: Dict[str, List[str]] = {}
     for host in group.hosts:

@@ -15,11 +15,7 @@ import difflib
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import versions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.versions import (
-    DOCUMENTED_DRANET,
-    Numbers,
-    was_read,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.versions import Ability, Numbers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer, mac, mtu, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, address, prefix
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
@@ -56,20 +52,19 @@ _CONFIG: _Fields = {
     "neighbors": [_NEIGHBOR],
     "ethtool": _ETHTOOL,
 }
-# Of DRANET 1.5.0, read from its documentation only (site/content/docs/user/interface-configuration.md), so there may be
-# more. Its source could not be read.
-_DOCUMENTED: Mapping[str, Any] = {
-    "type": "text",
-    "addressing": "text",
-    "ipvlan": "map",
-    "arpIgnore": "int",
-    "arpAnnounce": "int",
-    "acceptRA": "int",
-    "dadTransmits": "int",
-    "routerSolicitationDelay": "int",
-    "routerSolicitationInterval": "int",
-    "disableIPv6": "bool",
-    "addrGenMode": "int",
+# Fields of an interface that newer versions have, and the ability that they are part of.
+_LATER: Mapping[str, Tuple[Any, Ability]] = {
+    "type": ("text", versions.IPVLAN),
+    "addressing": ("text", versions.IPVLAN),
+    "ipvlan": ("map", versions.IPVLAN),
+    "arpIgnore": ("int", versions.ARP),
+    "arpAnnounce": ("int", versions.ARP),
+    "acceptRA": ("int", versions.IPV6),
+    "dadTransmits": ("int", versions.IPV6),
+    "routerSolicitationDelay": ("int", versions.IPV6),
+    "routerSolicitationInterval": ("int", versions.IPV6),
+    "disableIPv6": ("bool", versions.IPV6),
+    "addrGenMode": ("int", versions.IPV6),
 }
 _TYPES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "it must be a string"),
@@ -92,13 +87,16 @@ _TYPES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
 
 def _fields(fields: _Fields, version: Numbers) -> _Fields:
     """The fields that this version has, as far as they are known."""
-    return {**fields, **_DOCUMENTED} if fields is _INTERFACE and version >= DOCUMENTED_DRANET else fields
+    if fields is not _INTERFACE:
+        return fields
+    later = {name: kind for name, (kind, ability) in _LATER.items() if versions.can(version, ability)}
+    return {**fields, **later}
 
 
 def _unknown(at: str, key: Any, fields: _Fields) -> Problem:
-    if fields is _INTERFACE and key in _DOCUMENTED:
-        since = versions.text(DOCUMENTED_DRANET)
-        return Problem(at, f"has the key {key!r}, which DRANET supports since {since}")
+    since = _LATER[key][1].since if fields is _INTERFACE and key in _LATER else None
+    if since is not None:
+        return Problem(at, f"has the key {key!r}, which DRANET supports since {versions.text(since)}")
     lower = {name.lower(): name for name in fields}
     close = difflib.get_close_matches(str(key).lower(), list(lower), n=1, cutoff=0.6)
     right = f"did you mean {lower[close[0]]}?" if close else f"it must be one of {', '.join(sorted(fields))}"
@@ -124,7 +122,7 @@ def _shape(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[Problem
             if key in fields:
                 if each is not None:
                     yield from _shape(f"{at}.{key}", each, fields[key], version)
-            elif was_read(version):
+            elif versions.is_whole(version):
                 yield _unknown(at, key, kind)
 
 
@@ -144,7 +142,7 @@ def _untold(at: str, value: Any, kind: Any, version: Numbers) -> Iterator[str]:
 
 def warnings(at: str, parameters: Any, version: Numbers) -> List[Problem]:
     """What this version of DRANET may refuse when a pod starts. ``parameters`` are those that have no problems."""
-    if was_read(version):
+    if versions.is_whole(version):
         return []
     text = f"is not known here, and DRANET {versions.text(version)} rejects unknown parameters when a pod starts"
     return [Problem(field, text) for field in _untold(at, parameters, _CONFIG, version)]

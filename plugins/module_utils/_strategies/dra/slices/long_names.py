@@ -49,5 +49,5 @@ def why(facts: Facts) -> Dict[str, str]:
 
 def of_group(nodes: Sequence[Facts], version: versions.Numbers) -> List[str]:
     """PCI addresses that the driver of a group leaves out on all of its nodes, by their facts."""
-    names = [] if versions.cuts_names(version) else [address for facts in nodes for address in why(facts)]
+    names = [] if versions.can(version, versions.CUT_NAMES) else [address for facts in nodes for address in why(facts)]
     return sorted({*exclusions.of_group(nodes), *names}, key=pci.order)

@@ -131,7 +131,7 @@ def _nics(node: str, facts: Facts, version: versions.Numbers, move_ib: bool) -> 
             model.NIC_NUMA_NODE: pci.numa_node,
             model.PCIE_ROOT: pci.pcie_root,
         }
-        if versions.standard_numa_of_nics(version):
+        if versions.can(version, versions.NIC_NUMA):
             attributes[model.NUMA_NODE] = pci.numa_node
         for port in hca.ports:
             netdev = port.netdev
@@ -139,7 +139,7 @@ def _nics(node: str, facts: Facts, version: versions.Numbers, move_ib: bool) -> 
             if netdev and netdev.present and not netdev.bond and moved:
                 attributes.update({f"{model.DRANET}/{name}": value for name, value in _of_netdev(hca, port, netdev)})
         bonded = any(port.netdev and port.netdev.bond for port in hca.ports)
-        if (model.IF_NAME not in attributes and not bonded) or versions.rdma_device_of_every_nic(version):
+        if (model.IF_NAME not in attributes and not bonded) or versions.can(version, versions.RDMA_DEVICE):
             attributes[f"{model.DRANET}/rdmaDevice"] = hca.name
         name = "pci-" + re.sub("[:.]", "-", pci.address)
         # Of two RDMA devices on one function the first is published.
@@ -182,7 +182,7 @@ def _amd_gpu(node: str, gpu: Gpu) -> SliceDevice:
 
 
 def _gpus(node: str, facts: Facts, version: versions.Numbers) -> Iterator[SliceDevice]:
-    bus_id = model.PCI_BUS_ID if versions.standard_bus_id(version) else model.PCIE_BUS_ID
+    bus_id = model.PCI_BUS_ID if versions.can(version, versions.GPU_BUS_ID) else model.PCIE_BUS_ID
     for gpu in facts.gpus:
         pci, product = gpu.pci, gpu.model
         if pci.vendor_id == _AMD:
@@ -196,7 +196,7 @@ def _gpus(node: str, facts: Facts, version: versions.Numbers) -> Iterator[SliceD
             bus_id: pci.address,
             model.PCIE_ROOT: pci.pcie_root,
         }
-        if versions.standard_numa_of_gpus(version):
+        if versions.can(version, versions.GPU_NUMA):
             attributes[model.NUMA_NODE] = pci.numa_node
         size = memory(product)
         capacity = {f"{model.GPU_DRIVER}/memory": size} if size else {}

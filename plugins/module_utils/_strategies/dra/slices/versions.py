@@ -4,14 +4,16 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Versions of the DRA drivers, and what changes with them.
+"""Versions of the DRA drivers, and what each of them can.
 
-Sources: tags and history of kubernetes-sigs/dranet and kubernetes-sigs/dra-driver-nvidia-gpu.
+This is the only place that knows: all others ask :func:`can`. Sources are tags, history and pull requests of
+kubernetes-sigs/dranet and kubernetes-sigs/dra-driver-nvidia-gpu. ``docs/dra-drivers.md`` has the same table for users.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
@@ -21,17 +23,151 @@ DRANET_VERSION, GPU_VERSION = "rdma_driver_dranet_version", "rdma_driver_gpu_ver
 Numbers = Tuple[int, ...]
 
 _VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-[0-9A-Za-z.-]+)?")
-# Before it, pods lost their NIC when the driver was restarted (kubernetes-sigs/dranet issue 232).
-_OLDEST_DRANET = (1, 4, 0)
-# The newest version whose source was read. Features of 1.5.0 were merged after the tag 1.4.0 or are from DRANET's
-# documentation.
-_READ_DRANET, DOCUMENTED_DRANET = (1, 4), (1, 5, 0)
-# First versions that have it.
-_STANDARD_NUMA_DRANET = _RDMA_DEVICE_DRANET = _ROUTE_SOURCES_DRANET = _ARP_DRANET = DOCUMENTED_DRANET
-_CUT_NAMES_DRANET = DOCUMENTED_DRANET
-# The NVIDIA driver's versions were dates (year.month) until 25.12.0, which 0.4.0 follows.
-_FIRST_GPU, _PCI_BUS_ID_GPU, _STANDARD_NUMA_GPU = (0, 25, 3, 0), (0, 25, 12, 0), (1, 0, 5, 0)
+# Versions of NVIDIA's driver were dates (year.month) until 25.12.0, which 0.4.0 follows. See gpu().
 _FIRST_YEAR = 24
+
+RUN, READ = "run", "read"
+
+
+@dataclass(frozen=True)
+class Ability:
+    """Something that a driver does from a version on.
+
+    ``since`` is that version in the form of :func:`dranet` or :func:`gpu`; ``None`` where no release is known to have
+    it, which then counts as missing from all. ``known`` is how this is known: ``run`` in this project's tests with the
+    real driver, or ``read`` only, in ``source``.
+    """
+
+    what: str
+    since: Optional[Numbers]
+    known: str
+    source: str
+
+
+# DRANET's main branch at f258477 (2026-08-21) is the newest source that was read as a whole. Its changes after the tag
+# 1.4.0 are taken to be in 1.5.0, the next release, as are later pull requests that were merged.
+_NEXT: Numbers = (1, 5, 0)
+
+RESTARTS = Ability(
+    "pods that are being created keep their NIC when the driver is restarted",
+    (1, 4, 0),
+    RUN,
+    "issue 232",
+)
+ARP = Ability(
+    "a claim can set `arpIgnore` and `arpAnnounce`; a move into a pod resets what the host has set",
+    _NEXT,
+    READ,
+    "pkg/apis/types.go at f258477",
+)
+NIC_NUMA = Ability(
+    "NICs have the attribute `resource.kubernetes.io/numaNode`",
+    _NEXT,
+    READ,
+    "pkg/inventory/db.go at f258477",
+)
+NIC_NUMA_LIST = Ability(
+    "this attribute is a list, with the feature gate `DRAListTypeAttributes` of DRANET and of the cluster",
+    _NEXT,
+    READ,
+    "pkg/features/features.go at f258477",
+)
+RDMA_DEVICE = Ability(
+    "NICs with a netdev have the attribute `dra.net/rdmaDevice`, too",
+    _NEXT,
+    READ,
+    "pkg/inventory/db.go at f258477",
+)
+CUT_NAMES = Ability(
+    "PCI names are cut to the 64 bytes of an attribute, so the API server does not refuse the node's ResourceSlices",
+    _NEXT,
+    READ,
+    "pull requests 300 and 313",
+)
+ROUTE_SOURCES = Ability(
+    "a copied route loses a source address that the pod does not have; with it, the kernel refuses the route and the "
+    "pod does not start",
+    _NEXT,
+    READ,
+    "pull request 318, for issue 285",
+)
+IPVLAN = Ability(
+    "a claim can get an IPVLAN interface over the NIC (`type`, `ipvlan`, `addressing`) instead of the NIC itself",
+    _NEXT,
+    READ,
+    "pull request 241",
+)
+BONDS = Ability(
+    "an LACP bond, which cannot be moved, is offered through IPVLAN",
+    _NEXT,
+    READ,
+    "pkg/inventory/bond.go at 11c3969, for issue 239",
+)
+IPV6 = Ability(
+    "a claim can set `acceptRA` and the other sysctls of IPv6",
+    _NEXT,
+    READ,
+    "interface-configuration.md of the site, at fd69ed5 and later",
+)
+DEFERRED_ATTACH = Ability(
+    "NICs that are not attached within the runtime's request timeout are attached later "
+    "(`--device-attach-timeout`); older versions let the pod start without them",
+    None,
+    READ,
+    "device-attach-timing.md of the site, at f3488f2",
+)
+ATTACH_HOOK = Ability(
+    "until then an OCI hook keeps containers from starting, and fails if the driver cannot be reached (`--hook-path`)",
+    None,
+    READ,
+    "cmd/dranet-hook/main.go at f3488f2",
+)
+PROVIDER_HOOK = Ability(
+    "a profile provider can name a program that runs on the node, in the pod's network namespace, before the first "
+    "container",
+    None,
+    READ,
+    "pkg/apis/hook at 21a2b58; its environment is another one at other commits",
+)
+DEVICE_METADATA = Ability(
+    "containers find the attributes of their devices in files (KEP-5304)",
+    None,
+    READ,
+    "not in pkg/driver/driver.go at f258477",
+)
+# In the order of docs/dra-drivers.md.
+OF_DRANET = (
+    RESTARTS,
+    ARP,
+    NIC_NUMA,
+    NIC_NUMA_LIST,
+    RDMA_DEVICE,
+    CUT_NAMES,
+    ROUTE_SOURCES,
+    IPVLAN,
+    BONDS,
+    IPV6,
+    DEFERRED_ATTACH,
+    ATTACH_HOOK,
+    PROVIDER_HOOK,
+    DEVICE_METADATA,
+)
+
+GPU_NUMA = Ability(
+    "GPUs have the attribute `resource.kubernetes.io/numaNode`",
+    (1, 0, 5, 0),
+    RUN,
+    "tag 0.5.0",
+)
+GPU_BUS_ID = Ability(
+    "GPUs have `resource.kubernetes.io/pciBusID` instead of `pcieBusID`",
+    (0, 25, 12, 0),
+    READ,
+    "tag 25.12.0; run from 0.4.1 on",
+)
+OF_GPU = (GPU_NUMA, GPU_BUS_ID)
+_FIRST_GPU = (0, 25, 3, 0)
+
 # Arguments of DRANET 1.4.0, as dranet --help lists them, without those that the DaemonSet sets or relies on. Later
 # versions have more.
 _ARGUMENTS = (
@@ -72,7 +208,7 @@ def _numbers(variable: str, value: Any) -> Numbers:
 def dranet(value: Any) -> Numbers:
     """DRANET's version, to be compared with others of it. Raises PlanError."""
     found = _numbers(DRANET_VERSION, value)
-    if found < _OLDEST_DRANET:
+    if not can(found, RESTARTS):
         raise PlanError(wrong(DRANET_VERSION, value, "it must be 1.4.0 or newer"))
     return found
 
@@ -87,49 +223,26 @@ def gpu(value: Any) -> Numbers:
     return ordered
 
 
+def can(version: Numbers, ability: Ability) -> bool:
+    """Whether a version has an ability. One that is newer than all that are known has what the newest of them has."""
+    return ability.since is not None and version >= ability.since
+
+
+def is_whole(version: Numbers) -> bool:
+    """Whether all of this DRANET is known, so that what is not known here does not exist in it."""
+    return version[:2] < _NEXT[:2]
+
+
 def more_arguments(version: Numbers) -> Optional[Tuple[str, ...]]:
-    """The arguments that DRANET knows beside those of the DaemonSet; ``None`` for a version that was not read."""
-    return _ARGUMENTS if was_read(version) else None
+    """The arguments that DRANET knows beside those of the DaemonSet; ``None`` where there may be more."""
+    return _ARGUMENTS if is_whole(version) else None
 
 
-def was_read(version: Numbers) -> bool:
-    """Whether the source of this DRANET was read, so that what is not known here does not exist."""
-    return version[:2] <= _READ_DRANET
-
-
-def arp_in_claims(version: Numbers) -> bool:
-    """Whether a claim can set the ARP sysctls of its interface; what the host has set is reset by the move."""
-    return version >= _ARP_DRANET
-
-
-def standard_numa_of_nics(version: Numbers) -> bool:
-    """Whether DRANET publishes ``resource.kubernetes.io/numaNode``."""
-    return version >= _STANDARD_NUMA_DRANET
-
-
-def rdma_device_of_every_nic(version: Numbers) -> bool:
-    """Whether DRANET publishes ``rdmaDevice`` also for NICs with a netdev."""
-    return version >= _RDMA_DEVICE_DRANET
-
-
-def cuts_names(version: Numbers) -> bool:
-    """Whether DRANET cuts the names of PCI devices to what an attribute may have."""
-    return version >= _CUT_NAMES_DRANET
-
-
-def keeps_route_sources(version: Numbers) -> bool:
-    """Whether DRANET copies the host's routes with source addresses that the pod may not have.
-
-    The kernel refuses such a route and the pod never starts (issue 285, mended by pull request 318).
-    """
-    return version < _ROUTE_SOURCES_DRANET
-
-
-def standard_numa_of_gpus(version: Numbers) -> bool:
-    """Whether the NVIDIA driver publishes ``resource.kubernetes.io/numaNode``."""
-    return version >= _STANDARD_NUMA_GPU
-
-
-def standard_bus_id(version: Numbers) -> bool:
-    """Whether the NVIDIA driver publishes ``resource.kubernetes.io/pciBusID`` instead of ``pcieBusID``."""
-    return version >= _PCI_BUS_ID_GPU
+def doubt(version: Numbers) -> str:
+    """A warning about a DRANET that was not tested, to follow names of hosts; empty where it was."""
+    if is_whole(version):
+        return ""
+    never = f"{DRANET_VERSION} is {text(version)}, which was not tested with this collection"
+    if version[:2] == _NEXT[:2]:
+        return f"{never}: what it can is known from its source only"
+    return f"{never} and is not known here: it is treated like {text(_NEXT)}"
