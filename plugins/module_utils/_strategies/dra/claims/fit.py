@@ -136,8 +136,8 @@ class Fit:
 
     def _parts(self, node: ClaimNode) -> str:
         """What the driver publishes in place of whole GPUs, which are all that templates request."""
-        parts = [one for one in node.devices if one.driver == self.gpu_driver and not one.is_gpu]
-        types = sorted({str(one.attributes.get(f"{one.driver}/type")) for one in parts})
+        parts = [device for device in node.devices if device.driver == self.gpu_driver and not device.is_gpu]
+        types = sorted({str(device.attributes.get(f"{device.driver}/type")) for device in parts})
         return f" beside {counted(len(parts), 'partition')} ({', '.join(types)})" if parts else ""
 
     def lacking(self, node: ClaimNode) -> Optional[str]:
