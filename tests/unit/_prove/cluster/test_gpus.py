@@ -73,7 +73,7 @@ def test_what_a_device_plugin_may_offer(
 def test_a_device_plugin_alone(slices: list[dict[str, Any]]) -> None:
     """Whoever is about to deploy a driver sees that the GPUs are taken."""
     plugin = {"nvidia.com/gpu": "8", "nvidia.com/gpu.shared": "0", "example.org/gpu": "1"}
-    own = {"rdma_gpu_resources": ["example.org/"]}
+    own: dict[str, Any] = {"rdma_gpu_resources": ["example.org/"]}
     nics = [one for one in slices if one["spec"]["driver"] != GPU_DRIVER]
     empty = [{**one, "spec": {**one["spec"], "devices": []}} for one in slices]
     for published_there in (nics, [], empty):
