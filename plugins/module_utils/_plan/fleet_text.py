@@ -73,8 +73,8 @@ def _matrices(fleet: Fleet) -> List[str]:
     for signature, drawn in found.items():
         if drawn:
             first, *others = hosts[signature]
-            alike = f", {counted(len(others), 'more node')} alike" if others else ""
-            lines += [f"  shape {signature} ({first}{alike}):", *("    " + line for line in drawn)]
+            more = f", {counted(len(others), 'more node')} alike" if others else ""
+            lines += [f"  shape {signature} ({first}{more}):", *("    " + line for line in drawn)]
     return ["", "Paths between GPUs and HCAs:", *lines, "", *("  " + line for line in paths.LEGEND)] if lines else []
 
 

@@ -124,11 +124,11 @@ def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
     if template.align != "auto":
         try:
             ways = _WAYS[template.align](fit, able or nodes)
-        except NumaError:
-            if able:
+        except NumaError as error:
+            if able or not nodes:
                 raise
-            # Where the devices are does not matter as long as there are too few of them.
-            return Choice(template.align, plain, "no node has the requested devices")
+            # Where devices are does not matter where there are too few of them.
+            raise NumaError(claims_text.misfits([(node, str(fit.lacking(node))) for node in nodes], hosts)) from error
         best = min(ways, key=lambda way: len(_misfits(fit, way, able)))
         nothing = _worth_nothing(fit, template.align, able) if able and template.align in _WHAT else None
         return Choice(template.align, _useful(fit, best, able), "; ".join([best.text, *([nothing] if nothing else [])]))

@@ -64,10 +64,9 @@ def test_templates_of_gpus_are_refused_where_all_are_divided(facts_of: Facts, al
     wanted = template(gpus=1, nics=1, align=align)
     found = planned(facts_of(NODE), every, wanted, rdma_claims_gpu_class=gpu_class)
     assert found.objects == []
-    assert found.problems == [
-        f"{NODE}: rdma_claims_templates[0] (one) cannot be satisfied on any node. "
-        f"{NODE}: 0 matching GPUs beside 56 partitions (mig), 1 requested"
-    ]
+    (problem,) = found.problems
+    assert problem.startswith(f"{NODE}: rdma_claims_templates[0]")
+    assert problem.endswith(f"{NODE}: 0 matching GPUs beside 56 partitions (mig), 1 requested")
 
 
 def test_whole_gpus_beside_divided_ones(facts_of: Facts) -> None:
