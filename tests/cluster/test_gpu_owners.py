@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
 from ansible_collections.zerocopy.rdma.plugins.modules import resource_slice_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, node
 from ansible_collections.zerocopy.rdma.tests.cluster.helm import HelmRole, changed, said
-from ansible_collections.zerocopy.rdma.tests.cluster.test_driver_gpu import chart, play
+from ansible_collections.zerocopy.rdma.tests.cluster.test_driver_gpu import NAME, chart, play
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
@@ -152,4 +152,6 @@ def test_whichever_comes_second(
         (check,) = verified()
         assert check.startswith(f"fail: {TWICE}")
     if first == OURS:
-        assert (BESIDE_PLUGIN if second == PLUGIN else BESIDE_OPERATORS) in said(deploy())
+        told = said(deploy())
+        assert (BESIDE_PLUGIN if second == PLUGIN else BESIDE_OPERATORS) in told
+        assert (second == OPERATORS) == (f"helm uninstall --namespace {NAME} {NAME}" in told)
