@@ -22,9 +22,9 @@ positional: hostvars
 options:
   detail:
     description:
-      - V(full) prints all rows of all hosts. V(summary) prints identical hosts of a group once, then only the
-        differences.
-      - V(auto) is V(full) for up to 16 hosts.
+      - V(full) prints all rows of all hosts, and for each shape the path classes between GPUs and HCAs, as
+        C(nvidia-smi topo -m) does. V(summary) prints identical hosts of a group once, then only the differences.
+      - V(auto) prints all rows for up to 16 hosts, and is V(summary) for more.
     type: str
     choices: [auto, full, summary]
     default: auto
@@ -71,8 +71,8 @@ _value:
       elements: dict
     groups:
       description:
-        - For each group, its hosts, its shapes (sets of nodes with the same hardware, with C(signature), C(hosts) and
-          C(differences)), and hosts without facts.
+        - For each group, its hosts, its shapes (sets of nodes with the same hardware, with C(signature), C(hosts),
+          C(differences), and C(gpus), the path classes of the first host's GPUs to its HCAs), and hosts without facts.
       type: list
       elements: dict
     query:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Counter, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, PciFunction
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import paths
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key, ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
@@ -59,11 +60,15 @@ class Shortfall:
 
 @dataclass
 class NodeShape:
-    """Nodes of a group with one signature; ``differences`` tells how they differ from the group's largest shape."""
+    """Nodes of a group with one signature; ``differences`` tells how they differ from the group's largest shape.
+
+    ``gpus`` are those of the first host, whose HCAs may have other names than those of the others.
+    """
 
     signature: str
     hosts: List[str]
     differences: List[str] = field(default_factory=list)
+    gpus: List[paths.GpuPaths] = field(default_factory=list)
 
 
 @dataclass
@@ -214,6 +219,9 @@ def _group(name: str, nodes: Sequence[FleetNode]) -> FleetGroup:
             by_signature.setdefault(node.rdma.signature, []).append(node)
     ordered = sorted(by_signature.items(), key=lambda item: (-len(item[1]), natural_key(item[1][0].host)))
     shapes = [NodeShape(signature, [node.host for node in members]) for signature, members in ordered]
+    for shape, (_signature, members) in zip(shapes, ordered):
+        if members[0].rdma is not None:
+            shape.gpus = paths.of_node(members[0].rdma)
     for shape, (_signature, members) in list(zip(shapes, ordered))[1:]:
         reference, other = ordered[0][1][0].rdma, members[0].rdma
         if reference is not None and other is not None:

@@ -14,6 +14,7 @@ import json
 import re
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import paths
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.fleet import COLUMNS, Fleet, FleetGroup, alike
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import aligned, counted
@@ -61,12 +62,32 @@ def _shape_lines(group: FleetGroup) -> List[str]:
     return lines
 
 
+def _matrices(fleet: Fleet) -> List[str]:
+    """Of each shape, whatever its groups, the paths between GPUs and HCAs."""
+    hosts: Dict[str, List[str]] = {}
+    found: Dict[str, List[str]] = {}
+    for shape in (shape for group in fleet.groups for shape in group.shapes):
+        hosts.setdefault(shape.signature, []).extend(shape.hosts)
+        found.setdefault(shape.signature, paths.matrix(shape.gpus))
+    lines: List[str] = []
+    for signature, drawn in found.items():
+        if drawn:
+            first, *others = hosts[signature]
+            more = f", {counted(len(others), 'more node')} alike" if others else ""
+            lines += [f"  shape {signature} ({first}{more}):", *("    " + line for line in drawn)]
+    return ["", "Paths between GPUs and HCAs:", *lines, "", *("  " + line for line in paths.LEGEND)] if lines else []
+
+
 def text(fleet: Fleet, detail: str = "auto") -> str:
-    """Table, groups and findings. ``summary`` prints equal hosts of a group once and then only what differs."""
+    """Table, groups and findings. ``summary`` prints equal hosts of a group once and then only what differs.
+
+    ``full`` has the paths between GPUs and HCAs as well.
+    """
     hosts = {row["host"] for row in fleet.rows}
     condensed = detail == "summary" or (detail == "auto" and len(hosts) > _FULL_UP_TO)
     lines = table(_condensed(fleet) if condensed else fleet.rows)
     lines += ["", "Groups:"] + ["  " + line for group in fleet.groups for line in _shape_lines(group)]
+    lines += _matrices(fleet) if detail == "full" else []
     for kind, title in (("intent", "Differs from the inventory:"), ("warning", "Warnings:")):
         found = [finding for finding in fleet.findings if finding.kind == kind]
         if found:

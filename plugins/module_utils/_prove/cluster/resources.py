@@ -39,14 +39,21 @@ _VENDORS = {GPU_DRIVER: NVIDIA, AMD_DRIVER: AMD}
 def gpu_owner_checks(
     groups: Mapping[str, str], nodes: Mapping[str, Mapping[str, Any]], devices: Iterable[SliceDevice], more: Names
 ) -> Iterator[Check]:
-    """One for each driver that publishes GPUs of a host. ``groups`` has the group of each, ``nodes`` are live ones."""
+    """Who hands out the GPUs of each host: one for each driver that publishes some, or one for a device plugin alone.
+
+    ``groups`` has the group of each host, ``nodes`` are live ones.
+    """
     published = Counter((device.node, device.driver) for device in devices)
     for host, group in groups.items():
-        for driver, vendor in _VENDORS.items():
+        if host not in nodes:
+            continue
+        by_driver = {driver: gpu_owners.offered(nodes[host], vendor, more) for driver, vendor in _VENDORS.items()}
+        if not any(published[host, driver] for driver in by_driver):
+            yield from _by_plugin_alone(host, group, sorted({name for names in by_driver.values() for name in names}))
+        for driver, resources in by_driver.items():
             number = published[host, driver]
-            if not number or host not in nodes:
+            if not number:
                 continue
-            resources = gpu_owners.offered(nodes[host], vendor, more)
             remedy, verdict = "", "pass"
             text = f"no device plugin allocates the GPUs that {driver} publishes"
             if resources:
@@ -58,6 +65,14 @@ def gpu_owner_checks(
                 remedy = "Keep either the device plugin or the DRA driver of the GPUs off this node."
             evidence = {"devices": number, "resources": resources}
             yield Check("cluster", "cluster.gpus", host, group, driver, verdict, text, evidence, remedy)
+
+
+def _by_plugin_alone(host: str, group: str, resources: Sequence[str]) -> Iterator[Check]:
+    if resources:
+        names = ", ".join(resources)
+        text = f"a device plugin allocates the GPUs as {names}, and no DRA driver publishes them"
+        evidence = {"devices": 0, "resources": list(resources)}
+        yield Check("cluster", "cluster.gpus", host, group, names, "pass", text, evidence, "")
 
 
 Plain = Mapping[str, Any]

@@ -70,14 +70,23 @@ def test_what_a_device_plugin_may_offer(
     assert (found["verdict"], bool(found["remedy"])) == (verdict, verdict == "fail")
 
 
-def test_drivers_without_gpus_of_the_node_say_nothing(slices: list[dict[str, Any]]) -> None:
-    plugin = {"nvidia.com/gpu": "8"}
-    assert gpu_checks([one for one in slices if one["spec"]["driver"] != GPU_DRIVER], plugin) == []
-    assert gpu_checks([], plugin) == []
-    assert gpu_checks(slices, plugin, name="another") == []
-    for one in slices:
-        one["spec"]["devices"] = []
-    assert gpu_checks(slices, plugin) == []
+def test_a_device_plugin_alone(slices: list[dict[str, Any]]) -> None:
+    """Whoever is about to deploy a driver sees that the GPUs are taken."""
+    plugin = {"nvidia.com/gpu": "8", "nvidia.com/gpu.shared": "0", "example.org/gpu": "1"}
+    own: dict[str, Any] = {"rdma_gpu_resources": ["example.org/"]}
+    nics = [one for one in slices if one["spec"]["driver"] != GPU_DRIVER]
+    empty = [{**one, "spec": {**one["spec"], "devices": []}} for one in slices]
+    for published_there in (nics, [], empty):
+        (found,) = gpu_checks(published_there, plugin, **own)
+        assert (found["verdict"], found["subject"]) == ("pass", "example.org/gpu, nvidia.com/gpu")
+        assert found["text"] == (
+            "a device plugin allocates the GPUs as example.org/gpu, nvidia.com/gpu, and no DRA driver publishes them"
+        )
+
+
+def test_nodes_without_gpus_and_unknown_ones_say_nothing(slices: list[dict[str, Any]]) -> None:
+    assert gpu_checks([], {"cpu": "64", "nvidia.com/gpu": "0"}) == []
+    assert gpu_checks(slices, {"nvidia.com/gpu": "8"}, name="another") == []
 
 
 def test_amd(facts_of: Facts) -> None:

@@ -122,7 +122,13 @@ def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
     if not template.gpus or template.nics in (0, None):
         return Choice("none", plain, "there is nothing to align")
     if template.align != "auto":
-        ways = _WAYS[template.align](fit, able or nodes)
+        try:
+            ways = _WAYS[template.align](fit, able or nodes)
+        except NumaError as error:
+            if able or not nodes:
+                raise
+            # Where devices are does not matter where there are too few of them.
+            raise NumaError(claims_text.misfits([(node, str(fit.lacking(node))) for node in nodes], hosts)) from error
         best = min(ways, key=lambda way: len(_misfits(fit, way, able)))
         nothing = _worth_nothing(fit, template.align, able) if able and template.align in _WHAT else None
         return Choice(template.align, _useful(fit, best, able), "; ".join([best.text, *([nothing] if nothing else [])]))

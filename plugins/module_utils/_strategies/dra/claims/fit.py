@@ -134,6 +134,12 @@ class Fit:
         ]
         return allocate.allocate(node.devices, requests, constraints) is not None
 
+    def _parts(self, node: ClaimNode) -> str:
+        """What the driver publishes in place of whole GPUs, which are all that templates request."""
+        parts = [device for device in node.devices if device.driver == self.gpu_driver and not device.is_gpu]
+        types = sorted({str(device.attributes.get(f"{device.driver}/type")) for device in parts})
+        return f" beside {counted(len(parts), 'partition')} ({', '.join(types)})" if parts else ""
+
     def lacking(self, node: ClaimNode) -> Optional[str]:
         """The devices of which there are too few, regardless of alignment."""
         for is_gpu, kind, asked in ((True, "GPU", self.template.gpus), (False, "NIC", self.template.nics)):
@@ -143,7 +149,9 @@ class Fit:
             barred = len(frozenset().union(*every)) - found
             if found < (1 if asked is None else asked):
                 without = " without a taint" if barred else ""
-                return f"{counted(found, f'matching {kind}')}{without}, {'all' if asked is None else asked} requested"
+                parts = self._parts(node) if is_gpu else ""
+                number = "all" if asked is None else asked
+                return f"{counted(found, f'matching {kind}')}{without}{parts}, {number} requested"
             if asked is None and not any(self._whole(node, places) for places in every):
                 return f"{counted(barred, f'matching {kind}')} with a taint, all requested"
         return None

@@ -23,6 +23,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity imp
 # GPU Operator 26.7. Whatever it says, GPUs are allocated by claims with it, on all nodes that have some.
 _KIND = "GPUCluster"
 LOOK = (f"{_KIND}.nvidia.com", "")
+# As the role rdma_driver calls it, and its namespace.
+_RELEASE = "dra-driver-nvidia-gpu"
 
 
 def by_gpu_cluster(
@@ -32,7 +34,8 @@ def by_gpu_cluster(
     names = [item["metadata"]["name"] for item in cluster.objects or () if item["kind"] == _KIND]
     right = (
         f"but NVIDIA's GPU Operator deploys this driver already (GPUCluster {', '.join(names)}): leave the variable "
-        "out, claims get the GPUs of that driver, or remove the GPUCluster"
+        "out, claims get the GPUs of that driver, or remove the GPUCluster. A driver that an earlier run has deployed "
+        f"goes by helm uninstall --namespace {_RELEASE} {_RELEASE}, not by leaving the variable out"
     )
     for host in hosts if names else ():
         wanted = variables.converted({GPU_DEPLOY: host.variables.get(GPU_DEPLOY)}, known)[0].get(GPU_DEPLOY)
