@@ -257,6 +257,13 @@ gpu_resources:
   returned: O(parts) has V(ofed) or V(move)
   type: list
   elements: str
+answers:
+  description:
+    - A title, and one line for each group with the questions that lead to a strategy, as far as its facts answer them,
+      and whether its strategy fits.
+  returned: O(parts) has V(cluster)
+  type: list
+  elements: str
 requests:
   description:
     - For each group, the ways in which its pods can request RDMA, as M(zerocopy.rdma.workload_manifests) takes them.
