@@ -103,8 +103,9 @@ plugins: $(VENV)/dev $(COLLECTION) ## test the strategies with device plugins on
 	  { [ ! -e build/plugins/record.jsonl ] || python tests/lab/failed.py build/plugins/record.jsonl; exit 1; }
 
 # Minutes of downloads and copies of whole images, which is why CI does not run it.
-images: ## build the Containerfiles without a registry, and test their images (needs root, buildah)
+images: tarball ## build the Containerfiles and an Execution Environment without a registry, and test their images (needs root, buildah)
 	@python3 tests/lab/containerfiles.py
+	@python3 tests/lab/execution_environment.py
 
 lab-down: ## stop guests and clusters that the labs left running
 	@python3 tests/lab/lab.py down
