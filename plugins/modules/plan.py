@@ -111,7 +111,7 @@ options:
     default: false
   rights:
     description:
-      - Parts for which M(zerocopy.rdma.cluster_rights) checks that the user has all rights. Missing rights are
+      - Parts for which M(zerocopy.rdma.cluster_rights_info) checks that the user has all rights. Missing rights are
         problems, in check mode only warnings, because what does not differ needs no change.
     type: list
     elements: str
