@@ -34,6 +34,12 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
     def v2_playbook_on_no_hosts_matched(self) -> None:
         """A play without hosts has nothing to show."""
 
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        """Nor has a task that is skipped, whatever the configuration says."""
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        """Nor has one item of a task."""
+
     def v2_runner_on_ok(self, result: Any) -> None:
         if result._task.action == "zerocopy.rdma.show":
             self._display.display("")
