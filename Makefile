@@ -36,8 +36,9 @@ help: ## list these targets
 
 demo: $(VENV)/controller $(COLLECTION) ## run site.yml on recorded nodes (no root, no cluster, no VM)
 	@$(STEP) 'recorded fleet' python tests/fleet/expand.py --output build/demo/nodes
-	@ansible-playbook -i inventory -i tests/fleet/inventory.yml -e rdma_discover_facts_dir=build/demo/facts \
-	  playbooks/site.yml
+	@ANSIBLE_CALLBACK_PLUGINS=tests/callbacks ANSIBLE_STDOUT_CALLBACK=shown ANSIBLE_DISPLAY_OK_HOSTS=false \
+	  ansible-playbook -i inventory -i tests/fleet/inventory.yml -i tests/fleet/demo.yml \
+	  -e rdma_discover_facts_dir=build/demo/facts playbooks/site.yml
 	@echo 'ansible-playbook is in $(VENV): run ". $(VENV)/bin/activate" before the next command. On recorded nodes,'
 	@echo 'verify finds failures: their links are configured in files only, and some of them have faults.'
 
@@ -102,8 +103,9 @@ plugins: $(VENV)/dev $(COLLECTION) ## test the strategies with device plugins on
 	  { [ ! -e build/plugins/record.jsonl ] || python tests/lab/failed.py build/plugins/record.jsonl; exit 1; }
 
 # Minutes of downloads and copies of whole images, which is why CI does not run it.
-images: ## build the Containerfiles without a registry, and test their images (needs root, buildah)
+images: tarball ## build the Containerfiles and an Execution Environment without a registry, and test their images (needs root, buildah)
 	@python3 tests/lab/containerfiles.py
+	@python3 tests/lab/execution_environment.py
 
 lab-down: ## stop guests and clusters that the labs left running
 	@python3 tests/lab/lab.py down

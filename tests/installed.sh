@@ -16,7 +16,7 @@ walk() {
     files() { (cd "$collection" && find . -type f ! -name '*.pyc' -exec sha256sum {} + | sort); }
     play() {
         "$venv/bin/ansible-playbook" -i "$checkout/inventory" -i "$checkout/tests/fleet/inventory.yml" \
-            --forks 50 -e "rdma_discover_root=$here/nodes/{{ inventory_hostname }}" "$@"
+            -i "$checkout/tests/fleet/demo.yml" --forks 50 -e "rdma_discover_root=$here/nodes/{{ inventory_hostname }}" "$@"
     }
 
     # What the README prints first, with the files that it has its reader write, and without the packages that it has not
@@ -61,9 +61,11 @@ walk() {
 
     readme
     play zerocopy.rdma.facts -e rdma_discover_csv=fleet.csv -e rdma_discover_json=fleet.json \
-        -e rdma_discover_html=fleet.html -e rdma_discover_facts_dir=facts | tee ../facts.log
-    "$venv/bin/python" "$checkout/tests/docsite/printed.py" output docs/demo.md ../facts.log
-    play zerocopy.rdma.site -e rdma_manifests=manifests
+        -e rdma_discover_html=fleet.html -e rdma_discover_facts_dir=facts
+    # As `make demo` does.
+    ANSIBLE_CALLBACK_PLUGINS=$checkout/tests/callbacks ANSIBLE_STDOUT_CALLBACK=shown ANSIBLE_DISPLAY_OK_HOSTS=false \
+        play zerocopy.rdma.site -e rdma_manifests=manifests | tee ../site.log
+    "$venv/bin/python" "$checkout/tests/docsite/printed.py" output docs/demo.md ../site.log
     for turn in first second; do
         # Addresses are never live on a recorded node, which has to be found, and reported.
         if play zerocopy.rdma.verify --limit a100 >"../verify-$turn.log"; then

@@ -25,7 +25,7 @@ attributes:
 notes:
   - Without authentication options, the cluster is found as C(kubectl) does, by C(KUBECONFIG) and C(~/.kube/config)
     before the service account of a pod. Modules of C(kubernetes.core) take the service account first; with the options
-    that M(zerocopy.rdma.cluster_access) returns, all use the same cluster.
+    that M(zerocopy.rdma.cluster_access_info) returns, all use the same cluster.
   - The group C(zerocopy.rdma.k8s) in C(module_defaults) includes the modules of the group C(kubernetes.core.k8s), so
     authentication options need to be given only once.
 """

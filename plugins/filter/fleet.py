@@ -62,6 +62,9 @@ _value:
     text:
       description: Table, groups and findings for a terminal.
       type: str
+    version:
+      description: Version of the form of this view.
+      type: int
     csv:
       description: All rows as CSV with a heading.
       type: str
@@ -92,12 +95,15 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import queries
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet as plan_fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet_text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
 
 _PREFIX = "rdma_discover_expect_"
+# Of the file with the view.
+_VERSION = state_version.FIRST
 
 
 def _number(host: str, variables: Mapping[str, Any], name: str) -> float | None:
@@ -136,7 +142,7 @@ def fleet(
     if detail not in fleet_text.DETAILS:
         raise AnsibleFilterError(f"fleet: detail is {detail!r}, it must be one of {', '.join(fleet_text.DETAILS)}")
     picture = plan_fleet.fleet([_node(host, hostvars) for host in hosts])
-    whole = asdict(picture) | {"query": None, "csv": fleet_text.as_csv(picture)}
+    whole = asdict(picture) | {"version": _VERSION, "query": None, "csv": fleet_text.as_csv(picture)}
     if not query:
         return whole | {"text": visible(fleet_text.text(picture, detail))}
     try:

@@ -111,7 +111,7 @@ options:
     default: false
   rights:
     description:
-      - Parts for which M(zerocopy.rdma.cluster_rights) checks that the user has all rights. Missing rights are
+      - Parts for which M(zerocopy.rdma.cluster_rights_info) checks that the user has all rights. Missing rights are
         problems, in check mode only warnings, because what does not differ needs no change.
     type: list
     elements: str
@@ -255,6 +255,13 @@ resources:
 gpu_resources:
   description: Extended resources that are GPUs, besides those with well-known names (C(rdma_gpu_resources)).
   returned: O(parts) has V(ofed) or V(move)
+  type: list
+  elements: str
+answers:
+  description:
+    - A title, and one line for each group with the questions that lead to a strategy, as far as its facts answer them,
+      and whether its strategy fits.
+  returned: O(parts) has V(cluster)
   type: list
   elements: str
 requests:

@@ -40,7 +40,7 @@ options:
         own addresses and MAC addresses only.
       - V(site) has a few lines about a run of C(zerocopy.rdma.site), which say how many nodes of each group were
         changed, were left unchanged or failed, what was done to objects of the cluster, and how to verify the result.
-      - V(audit) is the result of M(zerocopy.rdma.workload_audit).
+      - V(audit) is the result of M(zerocopy.rdma.workload_audit_info).
       - V(benchmark) reads the logs of pairs of pods. A transfer that did not go over the NICs that the pod was given is
         an error, not a result. It summarises the runs of each template, and compares them with the group's unaligned
         template and with what ports can carry. C(docs/benchmark.schema.json) describes C(benchmark.json).
@@ -72,7 +72,7 @@ options:
     description: File for the page of V(fleet) or V(audit).
     type: str
   found:
-    description: The result of M(zerocopy.rdma.workload_audit), for V(audit).
+    description: The result of M(zerocopy.rdma.workload_audit_info), for V(audit).
     type: dict
     default: {}
   results:

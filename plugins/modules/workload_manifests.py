@@ -18,8 +18,8 @@ description:
     GPUs.
   - Pods of one image and namespace that had different ports because they shared the host's network get the same port,
     also in their probes, Services and InferencePools. A port whose number appears elsewhere in the pod stays as it is.
-  - Rewrites objects of the kinds that M(zerocopy.rdma.workload_audit) knows. Objects that cannot be changed safely stay
-    as they are, and RV(notes) says why. So does every other document that asks for RDMA, whatever it is.
+  - Rewrites objects of the kinds that M(zerocopy.rdma.workload_audit_info) knows. Objects that cannot be changed safely
+    stay as they are, and RV(notes) says why. So does every other document that asks for RDMA, whatever it is.
   - The annotation C(zerocopy.rdma/before) of a rewritten object stores a JSON Patch that reverts the changes.
     O(state=absent) applies this patch.
   - If a file cannot be written, the message names the files that were changed before. The same call continues from
@@ -172,7 +172,7 @@ options:
     elements: str
     default: []
 seealso:
-  - module: zerocopy.rdma.workload_audit
+  - module: zerocopy.rdma.workload_audit_info
 """
 
 EXAMPLES = r"""

@@ -22,7 +22,7 @@ _OTHERS = ("host", "api_key", "username", "password", "client_cert", "client_key
 
 
 def found(options: Mapping[str, Any], environ: Mapping[str, str]) -> Dict[str, Any]:
-    """The result of ``cluster_access``. Raises ValueError."""
+    """The result of ``cluster_access_info``. Raises ValueError."""
     given = {name: options[name] or None for name in ("kubeconfig", "context")}
     option = selection.Options(given, environ)
     _refuse_others(given, option)

@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
 
 CLUSTER, USES = "zerocopy.rdma.cluster_info", "zerocopy.rdma.node_move_info"
-_PUBLISHED, _RIGHTS = "zerocopy.rdma.resource_slice_info", "zerocopy.rdma.cluster_rights"
+_PUBLISHED, _RIGHTS = "zerocopy.rdma.resource_slice_info", "zerocopy.rdma.cluster_rights_info"
 # Where nodes or drivers may have been changed before, and where not.
 NOTHING_CHANGED, NOTHING_MORE = "Nothing was changed.", "Nothing more was changed."
 

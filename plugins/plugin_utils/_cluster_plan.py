@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import changes, cluster_plan, steps
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import changes, cluster_plan, questions, steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import ClusterPlan, Manifest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks as prepare_networks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import PrepareHost
@@ -166,6 +166,7 @@ def _result(run_of: Fleet, plan: ClusterPlan, present: bool) -> Dict[str, Any]:
         "images": _fleet.with_images(run_of) if present else [],
         "charts": registry.charts(run_of.values) if run_of.with_cluster else [],
         "strategies": _fleet.strategies(run_of),
+        "answers": questions.lines(run_of.hosts) if present else [],
         "requests": plain(
             {group: requests.named(_objects(plan), each, run_of.hosts) for group, each in plan.requests.items()}
         ),

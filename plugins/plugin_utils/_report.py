@@ -53,7 +53,7 @@ Map = Mapping[str, Any]
 
 # Of the files with the results of an audit and of drift.
 _AUDIT_VERSION = _DRIFT_VERSION = state_version.FIRST
-# What is written of the result of workload_audit.
+# What is written of the result of workload_audit_info.
 _AUDIT = ("advice", "cluster", "kubernetes", "others", "unseen", "workloads")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.modules import workload_audit
+from ansible_collections.zerocopy.rdma.plugins.modules import workload_audit_info
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     ClusterSet,
     Object,
@@ -116,7 +116,7 @@ def workloads(cluster_set: ClusterSet) -> Iterator[ClusterSet]:
 def audit(workloads: ClusterSet, control_plane: Any, run_module: Callable[..., Object]) -> Audit:
     def run(**options: Any) -> Object:
         everywhere = {"kubeconfig": str(control_plane.kubeconfig), "namespaces": [workloads.namespace]}
-        result = run_module(workload_audit, **everywhere, **options)
+        result = run_module(workload_audit_info, **everywhere, **options)
         assert "workloads" in result, result
         return result
 

@@ -18,7 +18,7 @@ from kubernetes import dynamic
 
 from ansible_collections.zerocopy.rdma.plugins.action import cluster_apply as apply_action
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
-from ansible_collections.zerocopy.rdma.plugins.modules import workload_audit
+from ansible_collections.zerocopy.rdma.plugins.modules import workload_audit_info
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.kubelets import HOST_DEVICE, PLUGIN, Kubelets
@@ -178,7 +178,7 @@ def test_the_role_of_audit(cluster_set: ClusterSet, run_module: Callable[..., Ob
     (role,) = documented(cluster_set.namespace, "zerocopy-audit")
 
     def audit(user: str) -> Object:
-        return run_module(workload_audit, kubeconfig=str(control_plane.kubeconfig), impersonate_user=user)
+        return run_module(workload_audit_info, kubeconfig=str(control_plane.kubeconfig), impersonate_user=user)
 
     with users(cluster_set, {USER: [role], **{f"rights-{n}": [without(role, n)] for n in range(len(role["rules"]))}}):
         whole = audit(USER)

@@ -129,6 +129,12 @@ def base_archive(name: str) -> Path:
     return cache.entry(f"image-base-{digest.hexdigest()[:12]}", build) / "image.tar"
 
 
+def pull(name: str) -> None:
+    """Let buildah know the image that Debian has under this name."""
+    number = buildah("pull", "--quiet", f"oci-archive:{base_archive(name)}").strip()
+    buildah("tag", number, name)
+
+
 def buildah(*argv: str, log: str = "") -> str:
     """Run buildah on images of our own; with ``log`` its output goes there and is returned."""
     # What it has started ends with it, also when it is interrupted.
@@ -185,8 +191,7 @@ def main() -> int:
         check()
         with cache.locked(WORK), private():
             for name in sorted({trial.base for trial in TRIALS}):
-                number = buildah("pull", "--quiet", f"oci-archive:{base_archive(name)}").strip()
-                buildah("tag", number, name)
+                pull(name)
             for trial in TRIALS:
                 attempt(trial)
     except LabError as error:

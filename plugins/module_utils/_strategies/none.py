@@ -12,6 +12,7 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.questions import Answers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     Strategy,
@@ -32,6 +33,9 @@ class NoStrategy(Strategy):
 
     def asked(self, values: Mapping[str, Any]) -> bool:
         return False
+
+    def doubt(self, word: str, found: Answers) -> str:
+        return ""
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return []

@@ -273,7 +273,7 @@ class Refusing(Modules):
 
     def __call__(self, name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
         answer = super().__call__(name, module_args, task_vars)
-        return {"denied": ["no right to x"]} if name.endswith("cluster_rights") else answer
+        return {"denied": ["no right to x"]} if name.endswith("cluster_rights_info") else answer
 
 
 def test_rights_are_asked_for_what_is_planned(facts_of: Facts) -> None:
@@ -378,7 +378,7 @@ def test_a_plan_and_what_becomes_of_it(facts_of: Facts) -> None:
     assert (plan["problems"], plan["late"], plan["cluster"]) == ([], False, True)
     assert [(asked["name"], asked["kubeconfig"]) for asked in modules.called] == [
         ("zerocopy.rdma.cluster_info", "/etc/admin.conf"),
-        ("zerocopy.rdma.cluster_rights", "/etc/admin.conf"),
+        ("zerocopy.rdma.cluster_rights_info", "/etc/admin.conf"),
     ]
     done = Modules({"changed": True, "late": True, "missing": ["n2"], "unready": {}, "broken": {}, "steps": []})
     found = acted(apply_action, done, task_vars(n1=own), plan=plan["directory"], parts=["claims"])

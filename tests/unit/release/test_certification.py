@@ -48,5 +48,21 @@ def test_dependencies_have_lower_bounds_from_1_0_0_on():
     assert all(re.fullmatch(r">=[1-9][0-9.]*", bound) for bound in metadata["dependencies"].values())
 
 
+def test_modules_that_only_read_are_named_so():
+    """Those that change nothing, but do more than read, are listed."""
+    more = {
+        "benchmark_plan": "plans",
+        "driver_watch": "watches",
+        "plan": "plans",
+        "rdma_reachability": "measures",
+        "show": "shows",
+        "verify": "judges",
+    }
+    modules = (CHECKOUT / "plugins/modules").glob("*.py")
+    unchanging = [path.stem for path in modules if "zerocopy.rdma._attributes.facts_module" in path.read_text("utf-8")]
+    assert len(unchanging) > len(more)
+    assert {name for name in unchanging if not name.endswith(("_info", "_facts"))} == set(more)
+
+
 def test_no_sanity_rule_is_ignored():
     assert list(CHECKOUT.glob("tests/sanity/ignore-*.txt")) == []

@@ -73,7 +73,7 @@ class SavedError(ValueError):
 def _typed(values: Any, name: str, kind: Type[_Kind]) -> _Kind:
     found = values.get(name) if isinstance(values, dict) else None
     if not isinstance(found, kind):
-        raise SavedError(f"{name} is missing, or of another type than workload_audit returns")
+        raise SavedError(f"{name} is missing, or of another type than workload_audit_info returns")
     return found
 
 

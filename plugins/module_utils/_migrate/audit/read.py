@@ -79,7 +79,7 @@ class _Answer(NamedTuple):
 
 
 def audit(client: Client, request: AuditRequest) -> Dict[str, Any]:
-    """The result of the module ``workload_audit``. Raises ClusterError where nothing at all can be read."""
+    """The result of the module ``workload_audit_info``. Raises ClusterError where nothing at all can be read."""
     release = str(client.get("/version").get("gitVersion", ""))
     api = Api([client.get("/api", accept=ACCEPT), client.get("/apis", accept=ACCEPT)])
     unseen: List[Unseen] = []

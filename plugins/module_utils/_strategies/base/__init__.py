@@ -6,7 +6,7 @@
 
 """What all strategies have in common. It names none of them.
 
-In reading order: :mod:`strategy` (the answers), :mod:`daemon` (a daemon that nodes need), :mod:`exclusions` (NICs that
-no pod may have), :mod:`labels` (nodes for which the order of label and objects matters). It may import rooms below the
-strategies.
+In reading order: :mod:`strategy` (the answers), :mod:`questions` (what facts answer before a strategy is chosen),
+:mod:`daemon` (a daemon that nodes need), :mod:`exclusions` (NICs that no pod may have), :mod:`labels` (nodes for which
+the order of label and objects matters). It may import rooms below the strategies.
 """

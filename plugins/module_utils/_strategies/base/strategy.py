@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.questions import Answers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 
@@ -413,6 +414,10 @@ class Strategy(ABC):
     def served_otherwise(self, values: Mapping[str, Any], label: str) -> Optional[Tuple[str, str]]:
         """Variable of its provider, and the one that serves a node with this value of its label, if that is another."""
         return None
+
+    def doubt(self, word: str, found: Answers) -> str:
+        """Why it is a doubtful choice by this value of ``rdma_strategy`` and these facts, empty if it fits."""
+        return "" if found.nics[1] else "no node has a usable NIC"
 
     def with_ofed(self, values: Mapping[str, Any]) -> bool:
         """Whether a group with these variables can have the OFED driver of the Network Operator."""

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.questions import UNMOVABLE, Answers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClaimsStage,
     ClusterState,
@@ -222,6 +223,9 @@ class Dra(Strategy):
             requests={} if problems else _requests(served(NAME, hosts), plan),
             status={} if problems else _status(hosts),
         )
+
+    def doubt(self, word: str, found: Answers) -> str:
+        return super().doubt(word, found) or (UNMOVABLE if found.bonds else "")
 
     def charts(self, values: Mapping[str, Any]) -> Sequence[str]:
         return self.roles[:1] if any(values.get(variable) for variable in self.beside) else ()

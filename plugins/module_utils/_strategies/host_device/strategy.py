@@ -19,6 +19,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.questions import UNMOVABLE, Answers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ManifestNames,
@@ -151,6 +152,12 @@ class HostDevice(DevicePluginStrategy[HostDevicePlan]):
     def address_pools(self, values: Mapping[str, Any], removal: bool) -> str:
         # With a whereabouts of the site, the pools may be those of others.
         return str(values[pools.NAMESPACE]) if removal or values[programs.PREFIX + "whereabouts_deploy"] else ""
+
+    def doubt(self, word: str, found: Answers) -> str:
+        problem = super().doubt(word, found) or (UNMOVABLE if found.bonds else "")
+        if problem or word != pod_networks.SRIOV:
+            return problem
+        return "" if found.vfs[0] else "the firmware of NICs allows no VFs"
 
     def networks(self, values: Mapping[str, Any]) -> List[Tuple[str, Network]]:
         return pod_networks.networks(values)

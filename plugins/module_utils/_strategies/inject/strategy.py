@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.questions import Answers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ManifestNames,
@@ -94,6 +95,10 @@ class Inject(Strategy):
                 if host.name not in names or host.facts is not None:
                     result.counters.setdefault(host.name, {})
         return result
+
+    def doubt(self, word: str, found: Answers) -> str:
+        roce = "pods on RoCE need hostNetwork (question 8)"
+        return super().doubt(word, found) or (roce if found.ethernet else "")
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return []

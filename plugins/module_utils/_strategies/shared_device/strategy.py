@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import images as image_reference
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.questions import Answers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ManifestNames,
@@ -85,6 +86,11 @@ class SharedDevice(DevicePluginStrategy[SharedDevicePlan]):
                 else NodeStatus(resources=resources, daemon_sets=ours)
             )
             result.status.update(dict.fromkeys(part, shown))
+
+    def doubt(self, word: str, found: Answers) -> str:
+        # A pod has the HCA, but none of the addresses of its netdev, and so no GID that it could use.
+        roce = "pods on RoCE need hostNetwork or a second network (question 6)"
+        return super().doubt(word, found) or (roce if found.ethernet else "")
 
     def images(self, values: Mapping[str, Any]) -> List[StrategyImage]:
         return [

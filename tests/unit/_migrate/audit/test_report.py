@@ -176,7 +176,7 @@ def test_a_page_without_findings() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda found: found.pop("cluster"), "cluster is missing, or of another type than workload_audit returns"),
+        (lambda found: found.pop("cluster"), "cluster is missing, or of another type than workload_audit_info returns"),
         (lambda found: found["workloads"][0].update(owners="helm"), "owners is missing, or of another type"),
         (lambda found: found["workloads"][0].update(findings=[]), "a workload has no findings"),
         (lambda found: found["workloads"][0]["findings"][0].update(code="no"), "'no' is not the code of a finding"),

@@ -110,5 +110,13 @@ def test_every_module_of_nodes_has_such_an_action() -> None:
     modules = {path.stem for path in (CHECKOUT / "plugins" / "modules").glob("*.py")} - {"__init__"}
     cluster = {one for one in runs if isinstance(one, str)}
     # These read or write files of the controller, and need no cluster either.
-    controller = {"workload_manifests", "verify", "report", "benchmark_plan", "workloads", "show", "cluster_access"}
+    controller = {
+        "workload_manifests",
+        "verify",
+        "report",
+        "benchmark_plan",
+        "workloads",
+        "show",
+        "cluster_access_info",
+    }
     assert set(ACTIONS) == modules - cluster - controller

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: workload_audit
+module: workload_audit_info
 short_description: Find the changes that a migration from hostNetwork and device plugins to DRA needs
 version_added: 0.1.0
 description:
@@ -53,7 +53,7 @@ seealso:
 
 EXAMPLES = r"""
 - name: Audit the cluster
-  zerocopy.rdma.workload_audit:
+  zerocopy.rdma.workload_audit_info:
     resources: [example.com/hca]
   register: audit
   run_once: true

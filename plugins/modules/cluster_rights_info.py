@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: cluster_rights
+module: cluster_rights_info
 short_description: Ask which rights a planned change of a cluster lacks
 version_added: 0.1.0
 description:
@@ -36,7 +36,7 @@ seealso:
 
 EXAMPLES = r"""
 - name: Ask which rights are missing to label a node
-  zerocopy.rdma.cluster_rights:
+  zerocopy.rdma.cluster_rights_info:
     steps:
       - {kind: labels, title: Label the nodes, part: driver, nodes: {h100-01: {example.org/rdma: "true"}}}
   register: asked

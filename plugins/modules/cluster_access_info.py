@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: cluster_access
+module: cluster_access_info
 short_description: Find which cluster is meant
 version_added: 0.1.0
 description:
@@ -41,7 +41,7 @@ seealso:
 
 EXAMPLES = r"""
 - name: Find which cluster is meant
-  zerocopy.rdma.cluster_access:
+  zerocopy.rdma.cluster_access_info:
     context: lab
   register: found
   run_once: true
