@@ -58,6 +58,10 @@ class Node(Files):
         return self.root + path
 
 
+# Above the kernel's PID_MAX_LIMIT (include/linux/threads.h): the code looks at /proc/PID/exe of the machine.
+NO_PID = 2**22 + 1
+
+
 class Service:
     """Stands for systemd's side of ``_runtime_service.Service``."""
 
@@ -65,7 +69,7 @@ class Service:
         self.node, self.layout = node, layout
 
     def daemon(self) -> Optional[Daemon]:
-        return Daemon(4711, f"boot/4711/{self.node.starts}", 2**33, tuple(self.node.arguments))
+        return Daemon(NO_PID, f"boot/{NO_PID}/{self.node.starts}", 2**33, tuple(self.node.arguments))
 
     def state(self) -> UnitState:
         return UnitState(self.node.active, self.node.active in ("failed", "activating"))
