@@ -251,7 +251,9 @@ def workloads(
     labels: Dict[str, str] = {}
     for group, own in offered.items():
         of_group = mtus.get(group, {})
-        known = [ask_of(request, claims, settings.namespace, of_group.get(request.name, 0)) for request in own]
+        known = [
+            ask_of(request, claims, settings.namespace, of_group.get(request.name, expected.UNKNOWN)) for request in own
+        ]
         wanted = requests.get(group)
         used = [ask for ask in known if wanted in (None, "", ask.request.name, ask.request.entry)]
         if not known:
