@@ -52,5 +52,6 @@ def test_no_task_has_a_variable_with_the_name_of_a_fact(tree: str) -> None:
         of_file = _names(path)
         facts.update(dict.fromkeys(of_file[0], path.relative_to(CHECKOUT)))
         variables.update(dict.fromkeys(of_file[1], path.relative_to(CHECKOUT)))
-    assert facts and variables
+    assert facts
+    assert variables
     assert {name: (str(facts[name]), str(variables[name])) for name in facts.keys() & variables.keys()} == {}
