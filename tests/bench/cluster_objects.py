@@ -10,7 +10,7 @@ from typing import Any
 Object = dict[str, Any]
 _ROOM = {"cpu": "64", "memory": "512Gi", "pods": "110"}
 # Without it, groups whose pods claim GPUs are refused.
-# As dra-driver-nvidia-gpu 0.4.1 brings it.
+# As dra-driver-nvidia-gpu 0.5.0 brings it.
 GPU_CLASS: Object = {
     "apiVersion": "resource.k8s.io/v1",
     "kind": "DeviceClass",

@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slice
 Object = Dict[str, Any]
 API = "resource.k8s.io/v1"
 
-# As dra-driver-nvidia-gpu 0.4.1 brings it.
+# As dra-driver-nvidia-gpu 0.5.0 brings it.
 GPU_CLASS: Object = {
     "apiVersion": API,
     "kind": "DeviceClass",

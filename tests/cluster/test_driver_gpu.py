@@ -29,9 +29,9 @@ PLAN = {
 @pytest.fixture
 def chart(tmp_path: Path) -> Path:
     (tmp_path / "chart" / "templates").mkdir(parents=True)
-    about = {"apiVersion": "v2", "name": NAME, "version": "0.4.1", "appVersion": "0.4.1"}
+    about = {"apiVersion": "v2", "name": NAME, "version": "0.5.0", "appVersion": "0.5.0"}
     (tmp_path / "chart" / "Chart.yaml").write_text(json.dumps(about))
-    (tmp_path / "chart" / "values.yaml").write_text("image: {repository: registry.k8s.io, tag: v0.4.1}\n")
+    (tmp_path / "chart" / "values.yaml").write_text("image: {repository: registry.k8s.io, tag: v0.5.0}\n")
     (tmp_path / "chart" / "templates" / "values.yaml").write_text(VALUES)
     return tmp_path / "chart"
 
@@ -64,7 +64,7 @@ def test_deployed_once_and_taken_back(cluster: dynamic.DynamicClient, play: Helm
     assert changed(play("chart", **own)) == 1
     assert values(cluster) == {
         "gpuResourcesEnabledOverride": True,
-        "image": {"repository": "mirror.example", "tag": "v0.4.1"},
+        "image": {"repository": "mirror.example", "tag": "v0.5.0"},
         "kubeletPlugin": {
             "kubeletPluginsDirectoryPath": "/var/lib/kubelet/plugins",
             "kubeletRegistrarDirectoryPath": "/var/lib/kubelet/plugins_registry",

@@ -43,8 +43,8 @@ class Release:
         return tools.source(self.plugin, _MODULE, _PRESTART)
 
 
-CURRENT = Release("0.5.0", "gpu_driver/module")
 # Which the collection deploys unless told otherwise.
+CURRENT = Release("0.5.0", "gpu_driver/module")
 OLDER = Release("0.4.1", "gpu_driver/module_0.4.1")
 # Asks a driver what the kubelet asks.
 KUBELET = Tool("lab-kubelet", CURRENT.module, "./kubelet")

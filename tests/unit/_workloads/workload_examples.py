@@ -17,7 +17,7 @@ Facts = Callable[..., dict[str, Any]]
 SCRIPT = (Path(__file__).resolve().parents[3] / "roles/rdma_workloads/files/rdma-env.sh").read_text("utf-8")
 IMAGES = {name: f"registry.example.org/{name}:1" for name in ("vllm", "sglang", "ray", "nccl_tests")}
 SETTINGS: dict[str, Any] = {"images": IMAGES, "model": "Qwen/Qwen3-8B"}
-VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.4.1"}
+VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.5.0"}
 CLAIMS = {
     "rdma_claims_templates": [
         {"name": "one", "gpus": 1, "nics": 1},

@@ -20,7 +20,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 
 Facts = Callable[..., dict[str, Any]]
-VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.4.1"}
+# The defaults.
+VERSIONS = {"rdma_driver_dranet_version": "1.4.0", "rdma_driver_gpu_version": "0.5.0"}
 AWS, GB200 = "ip-192-168-153-160.ec2.internal", "10.140.65.248"
 SLICES = [
     yaml.safe_load(path.read_text("utf-8"))
@@ -85,8 +86,9 @@ def allocated(devices: list[SliceDevice], spec: dict[str, Any]) -> dict[str, lis
     return {name: [devices[place].name for place in places] for name, places in found.items()}
 
 
-def published(facts: dict[str, Any]) -> list[SliceDevice]:
-    return predict.predicted("n", read.facts(facts), versions.dranet("1.4.0"), versions.gpu("0.4.1"))
+def published(facts: dict[str, Any], gpu: str = VERSIONS["rdma_driver_gpu_version"]) -> list[SliceDevice]:
+    """What the drivers publish for a node ``n``; ``gpu`` is the version of that of its GPUs."""
+    return predict.predicted("n", read.facts(facts), versions.dranet("1.4.0"), versions.gpu(gpu))
 
 
 def of_slices(node: str, *templates: dict[str, Any]) -> ClaimPlan:

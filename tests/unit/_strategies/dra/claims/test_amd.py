@@ -34,7 +34,7 @@ AMD = {"rdma_claims_gpu_class": "gpu.amd.com"}
 
 
 def devices(facts: dict[str, Any]) -> list[model.SliceDevice]:
-    dranet, gpu = versions.dranet("1.4.0"), versions.gpu("0.4.1")
+    dranet, gpu = versions.dranet("1.4.0"), versions.gpu("0.5.0")
     return predict.predicted(NODE, read.facts(facts), dranet, gpu)
 
 

@@ -94,18 +94,38 @@ def test_a_gpu_address_that_is_on_two_numa_nodes_tells_nothing(facts_of: Facts) 
     one, other = facts_of("h100-01"), copy.deepcopy(facts_of("h100-01"))
     for gpu in other["gpus"]:
         gpu["pci"]["numa_node"] = 1 - gpu["pci"]["numa_node"]
-    found = plan({"n1": one, "n2": other}, template(gpus=4, nics=4))
+    facts, wanted = {"n1": one, "n2": other}, template(gpus=4, nics=4)
+    found = plan(facts, wanted, rdma_driver_gpu_version="0.4.1")
     assert found.text.startswith("one (group), align=none: ")
     assert re.search("not numa, the GPU at 00.* is on NUMA node [01] of one node and [01] of another", found.text)
+    # Where the driver publishes the NUMA node, no address is needed.
+    assert plan(facts, wanted).names == {"one": ["one-numa0", "one-numa1"]}
 
 
-def test_numa_by_version_of_the_drivers(facts_of: Facts) -> None:
+@pytest.mark.parametrize(
+    ("version", "selected"),
+    [
+        ("25.8.1", 'device.attributes["gpu.nvidia.com"].pcieBusID in ['),
+        ("0.4.1", 'device.attributes["resource.kubernetes.io"].pciBusID in ['),
+        ("0.5.0", 'device.attributes["resource.kubernetes.io"].numaNode == '),
+    ],
+)
+def test_gpus_of_a_numa_node_by_version_of_their_driver(facts_of: Facts, version: str, selected: str) -> None:
+    facts = facts_of("h100-01")
+    specs = right(plan({"n1": facts}, template(gpus=4, nics=4), rdma_driver_gpu_version=version))
+    assert len(specs) == 2
+    devices = published(facts, version)
+    places = {gpu["pci"]["address"]: gpu["pci"]["numa_node"] for gpu in facts["gpus"]}
+    by_name = {one.name: str(one.pci) for one in devices}
+    for number, spec in enumerate(specs):
+        assert selected in selectors(spec["requests"][0]["exactly"])[1]
+        got = allocated(devices, spec)
+        assert got is not None
+        assert [places[by_name[name]] for name in got["gpu"]] == [number] * 4
+
+
+def test_numa_nodes_that_both_drivers_publish(facts_of: Facts) -> None:
     facts, wanted = {"n1": facts_of("h100-01")}, template(gpus=4, nics=4)
-    old = right(plan(facts, wanted, rdma_driver_gpu_version="25.8.1"))
-    assert all(
-        'device.attributes["gpu.nvidia.com"].pcieBusID in [' in selectors(one["requests"][0]["exactly"])[1]
-        for one in old
-    )
     (new,) = right(plan(facts, wanted, rdma_driver_gpu_version="0.5.0", rdma_driver_dranet_version="1.5.0"))
     assert new["constraints"] == [{"requests": ["gpu", "nic"], "matchAttribute": NUMA}]
     (pairs,) = right(

@@ -24,9 +24,9 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan im
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 
-def of_node(facts: dict[str, Any], node: str) -> list[SliceDevice]:
-    """What the drivers of a node with these facts publish."""
-    return [replace(device, node=node, pool=node) for device in published(facts)]
+def of_node(facts: dict[str, Any], node: str, gpu: str = VERSIONS["rdma_driver_gpu_version"]) -> list[SliceDevice]:
+    """What the drivers of a node with these facts publish; ``gpu`` is the version of that of its GPUs."""
+    return [replace(device, node=node, pool=node) for device in published(facts, gpu)]
 
 
 def test_a_host_that_publishes_is_known_without_facts(facts_of: Facts) -> None:
@@ -77,22 +77,27 @@ def test_claims_do_not_change_while_pods_have_nics_whose_rate_matters(facts_of: 
         assert (second in found.warnings[0]) == (host is not busy)
 
 
+@pytest.mark.parametrize("version", ["0.4.1", "0.5.0"])
 @pytest.mark.parametrize("wanted", [{}, {"align": "numa"}, {"nic": {"link_layer": "InfiniBand"}}])
-def test_claims_do_not_change_with_a_host_that_has_no_facts(facts_of: Facts, wanted: dict[str, Any]) -> None:
-    # Its drivers publish neither the NUMA nodes of GPUs nor, without netdevs, the link layers of NICs.
+def test_claims_do_not_change_with_a_host_that_has_no_facts(
+    facts_of: Facts, wanted: dict[str, Any], version: str
+) -> None:
+    # Its drivers do not publish the link layers of NICs without netdevs, and the older one no NUMA nodes of GPUs.
     facts, own = facts_of("h100-01"), {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1, **wanted)]}
     hosts = [InventoryHost(name, "group", own, read.facts(facts)) for name in ("n1", "n2")]
-    slices = resource_slices([*of_node(facts, "n1"), *of_node(facts, "n2")])
+    slices = resource_slices([*of_node(facts, "n1", version), *of_node(facts, "n2", version)])
     before = planner.plan(hosts, slices)
     assert before.names == {"one": ["one-numa0", "one-numa1"]}
     found = planner.plan([hosts[0], replace(hosts[1], facts=None)], slices)
     assert (found.problems, found.objects) == ([], before.objects)
     told = [warning for warning in found.warnings if "its link layer is unknown" in warning]
     assert len(told) == bool(wanted.get("nic"))
-    # Nobody knows where the GPUs of a node are that is not like the others.
-    other = resource_slices([*of_node(facts, "n1"), *of_node(facts_of("h100-03"), "n2")])
+    # Where the GPUs of a node are that is not like the others, only the driver can tell.
+    other = resource_slices([*of_node(facts, "n1", version), *of_node(facts_of("h100-03"), "n2", version)])
     found = planner.plan([hosts[0], replace(hosts[1], facts=None)], other)
-    assert "the GPU driver publishes no NUMA node, and the facts do not have it" in f"{found.problems} {found.text}"
+    unknown = "the GPU driver publishes no NUMA node, and the facts do not have it" in f"{found.problems} {found.text}"
+    assert unknown == (version == "0.4.1")
+    assert (found.names == before.names) == (version == "0.5.0")
 
 
 def test_a_nic_whose_rate_nobody_knows_is_what_the_same_one_of_another_node_is(facts_of: Facts) -> None:

@@ -118,7 +118,7 @@ def test_an_archive_of_another_version(tmp_path: Path) -> None:
 
 
 def test_one_gpu_driver_for_the_cluster() -> None:
-    own = {"gpu_deploy": True, "gpu_version": "0.4.1"}
+    own = {"gpu_deploy": True, "gpu_version": "0.5.0"}
     assert plan(own, own).problems == []
     told = "\n".join(plan(own, {**own, "gpu_deploy": False}, {**own, "gpu_root": "/run/nvidia/driver"}).problems)
     assert "rdma_driver_gpu_deploy is True on v100-[01,03]; False on v100-02: it must be the same on all hosts" in told

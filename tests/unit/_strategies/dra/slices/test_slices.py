@@ -27,7 +27,7 @@ def real(part: str) -> list[SliceDevice]:
 
 
 def predicted(
-    facts: dict[str, Any], dranet: str = "1.4.0", gpu: str = "0.4.1", **options: Any
+    facts: dict[str, Any], dranet: str = "1.4.0", gpu: str = "0.5.0", **options: Any
 ) -> dict[str, SliceDevice]:
     versions = drivers_versions.dranet(dranet), drivers_versions.gpu(gpu)
     return {device.name: device for device in predict.predicted("n", read.facts(facts), *versions, **options)}
@@ -88,7 +88,8 @@ def test_what_is_predicted_has_the_attributes_that_real_drivers_publish(facts_of
     for device in real("yaml"):
         recorded.update({name: value.__class__ for name, value in device.attributes.items()})
     for node in ("v100-01", "lab-01", "case-vf", "h100-01"):
-        for device in predicted(facts_of(node)).values():
+        # None of the recordings has a newer driver of GPUs: no GPU has a NUMA node.
+        for device in predicted(facts_of(node), gpu="0.4.1").values():
             for name, value in device.attributes.items():
                 # These NICs have no VF and no IPv6 address.
                 if name not in ("dra.net/isSriovVf", "dra.net/ipv6"):
@@ -130,11 +131,14 @@ def test_a_nic_in_a_pod_keeps_what_its_pci_function_tells(facts_of: Facts) -> No
 def test_attributes_by_version_of_the_drivers(facts_of: Facts) -> None:
     facts = facts_of("v100-01")
     old, new = predicted(facts, "1.4.0", "25.8.1"), predicted(facts, "1.5.0", "0.5.0")
+    between = predicted(facts, "1.4.0", "0.4.1")
     address = facts["gpus"][0]["pci"]["address"]
     assert old["gpu-0"].attributes["gpu.nvidia.com/pcieBusID"] == address
     assert "resource.kubernetes.io/pciBusID" not in old["gpu-0"].attributes
     assert new["gpu-0"].attributes["resource.kubernetes.io/pciBusID"] == address
     assert new["gpu-0"].attributes["resource.kubernetes.io/numaNode"] == 0
+    assert between["gpu-0"].attributes["resource.kubernetes.io/pciBusID"] == address
+    assert "resource.kubernetes.io/numaNode" not in between["gpu-0"].attributes
     nics = [name for name in old if name.startswith("pci-")]
     assert all("dra.net/rdmaDevice" not in old[name].attributes for name in nics)
     assert [new[name].attributes["dra.net/rdmaDevice"] for name in sorted(nics)] == ["mlx5_0", "mlx5_1"]

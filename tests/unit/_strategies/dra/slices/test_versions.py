@@ -132,9 +132,12 @@ def test_an_old_version_is_a_problem_and_no_warning() -> None:
     assert [text for text in found["warnings"] if text.startswith(("n1", "n2"))] == []
 
 
-def test_the_default_was_tested() -> None:
+def test_the_defaults_were_tested() -> None:
     defaults = yaml.safe_load((CHECKOUT / "roles/rdma_driver/defaults/main.yml").read_text("utf-8"))
     assert versions.doubt(versions.dranet(defaults[versions.DRANET_VERSION])) == ""
+    # The one that the lab builds and deploys.
+    module = (CHECKOUT / "tests/lab/gpu_driver/module/go.mod").read_text("utf-8")
+    assert f"sigs.k8s.io/dra-driver-nvidia-gpu v{defaults[versions.GPU_VERSION]} " in module
 
 
 def row(ability: versions.Ability) -> str:
