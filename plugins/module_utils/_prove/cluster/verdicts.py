@@ -25,6 +25,8 @@ _ACTIONS = {
     "pruned": "has left the inventory",
     "rejected": "is rejected",
 }
+_RESTART = "Restart the driver on the node, then compare again."
+_UPDATE = "Update the driver, or set the variable to the version that runs."
 
 
 def _drivers(groups: Mapping[str, str], with_driver: Collection[str], pods: Sequence[Plain]) -> Iterator[Check]:
@@ -59,9 +61,15 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
         group = groups.get(host)
 
         def check(
-            subject: str, verdict: str, text: str, host: str = host, group: Any = group, **evidence: Any
+            subject: str,
+            verdict: str,
+            text: str,
+            host: str = host,
+            group: Any = group,
+            remedy: str = _RESTART,
+            **evidence: Any,
         ) -> Check:
-            remedy = "" if verdict == "pass" else "Restart the driver on the node, then compare again."
+            remedy = "" if verdict == "pass" else remedy
             return Check("cluster", "cluster.slices", host, group, subject, verdict, text, evidence, remedy)
 
         if not node["exists"]:
@@ -78,10 +86,15 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
         for entry in node["differing"]:
             values = {"expected": entry["expected"], "published": entry["published"]}
             text = f"{entry['attribute']} is published as {entry['published']!r}, the facts say {entry['expected']!r}"
+            if entry["reason"]:
+                text = f"{text}: {entry['reason']}"
+            # Which only newer drivers publish.
+            older = entry["attribute"] == model.NUMA_NODE and entry["published"] is None
             yield check(
                 entry["pci"] or entry["name"],
                 "fail" if entry["attribute"] == model.RDMA else "warn",
                 text,
+                remedy=_UPDATE if older else _RESTART,
                 **values,
             )
         if not (odd or node["extra"] or node["differing"]):

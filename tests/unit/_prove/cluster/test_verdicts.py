@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts as cluster_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 
 GROUPS = {"n1": "h100", "n2": "h100", "lab": "login"}
 DRIVEN = ("n1", "n2")
@@ -103,6 +104,17 @@ def test_rdma_false_is_worse_than_another_difference() -> None:
         for attribute in ("dra.net/rdma", "dra.net/numaNode")
     }
     assert verdicts == {"dra.net/rdma": ["fail"], "dra.net/numaNode": ["warn"]}
+
+
+def test_a_driver_that_is_older_than_the_inventory_says() -> None:
+    one = {"driver": "gpu.nvidia.com", "name": "gpu-0", "pci": "0000:1b:00.0", "attribute": model.NUMA_NODE}
+    reason = "its driver is older than rdma_driver_gpu_version says"
+    node = {**RIGHT, "differing": [{**one, "expected": 0, "published": None, "reason": reason}]}
+    (found,) = [check for check in checks(nodes={"n1": node}) if check.verdict != "pass"]
+    assert (found.verdict, found.subject) == ("warn", "0000:1b:00.0")
+    assert found.text == f"{model.NUMA_NODE} is published as None, the facts say 0: {reason}"
+    assert found.evidence == {"expected": 0, "published": None}
+    assert found.remedy == "Update the driver, or set the variable to the version that runs."
 
 
 def by_id(found: list[Check], name: str) -> list[tuple[str | None, str, str, str]]:

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Value
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
@@ -208,7 +208,12 @@ def _attributes(expected: SliceDevice, published: SliceDevice) -> Iterator[Attri
         untold = found is None and name == _RDMA_DEVICE
         if _same(value, found) or name in _PASSING or untold or (in_pod and name not in _LASTING):
             continue
-        reason = "its RDMA modules were loaded after DRANET was started: restart DRANET" if name == model.RDMA else ""
+        reason = ""
+        if name == model.RDMA:
+            reason = "its RDMA modules were loaded after DRANET was started: restart DRANET"
+        elif name == model.NUMA_NODE and found is None:
+            variable = versions.DRANET_VERSION if is_nic else versions.GPU_VERSION
+            reason = f"its driver is older than {variable} says"
         yield AttributeDifference(published.driver, published.name, expected.pci, name, value, found, reason)
 
 

@@ -214,6 +214,19 @@ def test_attributes_that_differ(facts_of: Facts) -> None:
     ]
 
 
+def test_a_driver_of_gpus_that_is_older_than_the_inventory_says(facts_of: Facts) -> None:
+    facts = facts_of("v100-01")
+    found = compare(expected(facts), expected(facts, rdma_driver_gpu_version="0.4.1").devices, BOTH)
+    assert texts(found) == [
+        f"n: GPU {gpu['pci']['address']} has no {model.NUMA_NODE}, the facts say {gpu['pci']['numa_node']}:"
+        " its driver is older than rdma_driver_gpu_version says"
+        for gpu in facts["gpus"]
+    ]
+    # What nobody expects is no difference.
+    newer = expected(facts).devices
+    assert texts(compare(expected(facts, rdma_driver_gpu_version="0.4.1"), newer, BOTH)) == []
+
+
 def test_the_same_on_many_nodes_is_one_line(facts_of: Facts) -> None:
     found = compare(expected(facts_of("v100-01")), [], NodeSeen())
     lines = slices_compare.lines({f"v100-{number:02}": found for number in range(1, 9)})
