@@ -66,8 +66,9 @@ options:
     default: ""
   found:
     description:
-      - What V(cluster) judges. Lists with the C(nodes) and C(daemon_sets) of the cluster, the C(pods) of DRANET, and
-        the C(states) (SriovNetworkNodeState) of the SR-IOV operator.
+      - What V(cluster) judges. Lists with the C(nodes) and C(daemon_sets) of the cluster, the C(pods) of DRANET,
+        the C(states) (SriovNetworkNodeState) of the SR-IOV operator, and the C(gpu_clusters) (GPUCluster) of the GPU
+        Operator.
     type: dict
     default: {}
   published:

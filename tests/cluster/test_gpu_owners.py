@@ -56,6 +56,10 @@ ALONE = {
     OPERATORS: "no device plugin allocates the GPUs that gpu.nvidia.com publishes",
 }
 TWICE = "gpu.nvidia.com publishes 1 device, and a device plugin offers nvidia.com/gpu: a GPU can be given to two pods"
+COMING = (
+    "GPUCluster gpu-cluster deploys gpu.nvidia.com, which publishes nothing here yet, and a device plugin offers"
+    " nvidia.com/gpu: a GPU can be given to two pods at once"
+)
 BESIDE_PLUGIN = f"{NODE} (nvidia.com/gpu): rdma_driver_gpu_deploy is true, but a device plugin allocates these GPUs"
 BESIDE_OPERATORS = (
     "rdma_driver_gpu_deploy is True, but NVIDIA's GPU Operator deploys this driver already (GPUCluster gpu-cluster)"
@@ -82,6 +86,10 @@ class GpuNode:
             assert changed(self._role("chart")) == 1
         else:
             define(self._cluster)
+        self.publish()
+
+    def publish(self) -> None:
+        """As the pod of a driver on the node does."""
         if not self._published:
             device = SliceDevice(GPU_DRIVER, NODE, "gpu-0", NODE, {f"{GPU_DRIVER}/type": "gpu"})
             self._fleet.create(resource_slices([device]))
@@ -118,25 +126,43 @@ def gpu_node(cluster: dynamic.DynamicClient, fleet: Fleet, play: HelmRole) -> It
     play("chart_absent")
 
 
-@pytest.mark.parametrize(("first", "second"), list(itertools.permutations([PLUGIN, OURS, OPERATORS], 2)))
-def test_whichever_comes_second(
-    cluster: dynamic.DynamicClient,
-    gpu_node: GpuNode,
-    play: HelmRole,
-    run_module: Callable[..., Any],
-    control_plane: Any,
-    first: str,
-    second: str,
-) -> None:
-    deploy = partial(play, "chart_check", first=[PLAN])
+@pytest.fixture
+def verified(
+    cluster: dynamic.DynamicClient, run_module: Callable[..., Any], control_plane: Any
+) -> Callable[[], List[str]]:
+    """What verify says of who hands out the GPUs of the node."""
 
-    def verified() -> List[str]:
+    def judged() -> List[str]:
         live = json.loads(json.dumps(cluster.resources.get(api_version="v1", kind="Node").get(name=NODE).to_dict()))
+        served = {one.metadata.name for one in definitions(cluster).get().items}
+        gpu_clusters: List[Any] = []
+        if DEFINITION["metadata"]["name"] in served:
+            kind = cluster.resources.get(api_version="nvidia.com/v1alpha1", kind=OPERATORS)
+            gpu_clusters = kind.get().to_dict()["items"]
+        found = {"nodes": [live], "daemon_sets": [], "gpu_clusters": gpu_clusters}
         published = run_module(resource_slice_info, kubeconfig=str(control_plane.kubeconfig))
         own = {"inventory_hostname": NODE, "group_names": ["h100"], "rdma_strategy": "dra"}
-        judged = part("cluster", {NODE: own}, found={"nodes": [live], "daemon_sets": []}, published=published)
-        return [f"{one['verdict']}: {one['text']}" for one in judged["checks"] if one["id"] == "cluster.gpus"]
+        checks = part("cluster", {NODE: own}, found=found, published=published)["checks"]
+        return [f"{one['verdict']}: {one['text']}" for one in checks if one["id"] == "cluster.gpus"]
 
+    return judged
+
+
+def test_a_gpu_cluster_whose_driver_publishes_nothing_yet(
+    cluster: dynamic.DynamicClient, gpu_node: GpuNode, verified: Callable[[], List[str]]
+) -> None:
+    gpu_node.install(PLUGIN)
+    define(cluster)
+    assert verified() == [f"fail: {COMING}"]
+    gpu_node.publish()
+    assert verified() == [f"fail: {TWICE} at once"]
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations([PLUGIN, OURS, OPERATORS], 2)))
+def test_whichever_comes_second(
+    gpu_node: GpuNode, play: HelmRole, verified: Callable[[], List[str]], first: str, second: str
+) -> None:
+    deploy = partial(play, "chart_check", first=[PLAN])
     gpu_node.install(first)
     # Before anybody deploys anything, verify says who hands out the GPUs.
     assert verified() == [f"pass: {ALONE[first]}"]

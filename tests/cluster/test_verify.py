@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Set
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
+from ansible_collections.zerocopy.rdma.tests.cluster.test_gpu_owners import COMING, DEFINITION
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import Facts, published
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
@@ -61,12 +62,22 @@ def test_each_fault_of_a_cluster_is_named(cluster_set: ClusterSet, playbook: Pla
 def test_gpus_of_two_owners_in_a_group_without_dra(
     cluster_set: ClusterSet, playbook: Playbook, facts_of: Facts
 ) -> None:
-    """Of a site that runs the DRA driver of its GPUs itself."""
+    """Of a site whose GPU Operator is to deploy the DRA driver, and of one that runs it itself."""
     playbook = playbook.of("v100-01")
     groups = {"v100": {"rdma_strategy": "shared_device", "rdma_claims_templates": []}}
     playbook(groups=groups)
     offered = {"status": {part: {"nvidia.com/gpu": "8"} for part in ("capacity", "allocatable")}}
     cluster_set.patch("node", "v100-01", offered, subresource="status")
+    cluster_set.kubectl("create", "-f", "-", stdin=DEFINITION)
+    try:
+        cluster_set.kubectl("wait", "--for=condition=Established", "crd/gpuclusters.nvidia.com", "--timeout=60s")
+        one = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "gpu-cluster"}}
+        cluster_set.kubectl("create", "-f", "-", stdin=one)
+        _said, early = playbook.verified("--tags=cluster", groups=groups)
+    finally:
+        cluster_set.kubectl("delete", "crd", "gpuclusters.nvidia.com")
+    (check,) = failed(early, "cluster.gpus")
+    assert (check["host"], check["text"]) == ("v100-01", COMING)
     items = resource_slices(placed_on(published(facts_of("v100-01")), "v100-01"))
     cluster_set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
     _said, report = playbook.verified("--tags=cluster", groups=groups)

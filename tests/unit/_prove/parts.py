@@ -51,9 +51,10 @@ def strategy_checks(
     daemon_sets: Sequence[Any],
     states: Sequence[Any] = (),
     slices: Sequence[Any] = (),
+    gpu_clusters: Sequence[Any] = (),
     **variables: Any,
 ) -> list[dict[str, Any]]:
     """Checks of nodes and of their plugins, without those of DRANET's pods."""
-    found = {"nodes": nodes, "daemon_sets": daemon_sets, "states": states}
+    found = {"nodes": nodes, "daemon_sets": daemon_sets, "states": states, "gpu_clusters": gpu_clusters}
     judged = part("cluster", hostvars, variables, found=found, published={"slices": slices})
     return [check for check in judged["checks"] if check["id"] != "cluster.driver"]

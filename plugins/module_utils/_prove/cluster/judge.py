@@ -26,7 +26,8 @@ Plain = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ClusterEvidence:
-    """``nodes``, ``daemon_sets``, ``states`` (SriovNetworkNodeState) and ``slices`` are objects of the cluster.
+    """Objects of the cluster: ``nodes``, ``daemon_sets``, ``states`` (SriovNetworkNodeState), ``gpu_clusters``
+    (GPUCluster) and ``slices``.
 
     ``pods`` are those of DRANET, ``compared`` says for each node how what it publishes differs from its facts
     (``resource_slice_info``), ``sets`` what applyset would do to the objects of each set.
@@ -35,6 +36,7 @@ class ClusterEvidence:
     nodes: Sequence[Plain] = ()
     daemon_sets: Sequence[Plain] = ()
     states: Sequence[Plain] = ()
+    gpu_clusters: Sequence[Plain] = ()
     pods: Sequence[Plain] = ()
     slices: Sequence[Plain] = ()
     compared: Mapping[str, Plain] = field(default_factory=dict)
@@ -67,7 +69,8 @@ def judge(
     nics = chain(*registry.resources(hosts, known).values())
     names = Names([*nics, *rdma_resources], gpu_resources)
     devices = model.devices(cluster.slices)
-    found += resources.gpu_owner_checks(groups, live, devices, names)
+    gpu_clusters = [str(item["metadata"]["name"]) for item in cluster.gpu_clusters]
+    found += resources.gpu_owner_checks(groups, live, devices, names, gpu_clusters)
     found += tainted.checks(groups, devices)
     return RingResult(found)
 

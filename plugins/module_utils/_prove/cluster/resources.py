@@ -37,30 +37,40 @@ _VENDORS = {GPU_DRIVER: NVIDIA, AMD_DRIVER: AMD}
 
 
 def gpu_owner_checks(
-    groups: Mapping[str, str], nodes: Mapping[str, Mapping[str, Any]], devices: Iterable[SliceDevice], more: Names
+    groups: Mapping[str, str],
+    nodes: Mapping[str, Mapping[str, Any]],
+    devices: Iterable[SliceDevice],
+    more: Names,
+    gpu_clusters: Sequence[str] = (),
 ) -> Iterator[Check]:
     """Who hands out the GPUs of each host: one for each driver that publishes some, or one for a device plugin alone.
 
-    ``groups`` has the group of each host, ``nodes`` are live ones.
+    ``groups`` has the group of each host, ``nodes`` are live ones. ``gpu_clusters`` are the names of the GPUClusters: a
+    driver that is still to publish is an owner as well.
     """
     published = Counter((device.node, device.driver) for device in devices)
     for host, group in groups.items():
         if host not in nodes:
             continue
         by_driver = {driver: gpu_owners.offered(nodes[host], vendor, more) for driver, vendor in _VENDORS.items()}
-        if not any(published[host, driver] for driver in by_driver):
+        # Names that only the site knows may be those of other GPUs.
+        coming = bool(gpu_clusters) and not set(by_driver[GPU_DRIVER]) <= set(by_driver[AMD_DRIVER])
+        if not coming and not any(published[host, driver] for driver in by_driver):
             yield from _by_plugin_alone(host, group, sorted({name for names in by_driver.values() for name in names}))
         for driver, resources in by_driver.items():
             number = published[host, driver]
+            publishes = f"{driver} publishes {counted(number, 'device')}"
             if not number:
-                continue
+                if driver != GPU_DRIVER or not coming:
+                    continue
+                publishes = f"GPUCluster {', '.join(gpu_clusters)} deploys {driver}, which publishes nothing here yet"
             remedy, verdict = "", "pass"
             text = f"no device plugin allocates the GPUs that {driver} publishes"
             if resources:
                 verdict = "fail"
                 text = (
-                    f"{driver} publishes {counted(number, 'device')}, and a device plugin offers"
-                    f" {', '.join(resources)}: a GPU can be given to two pods at once"
+                    f"{publishes}, and a device plugin offers {', '.join(resources)}: a GPU can be given to two pods at"
+                    " once"
                 )
                 remedy = "Keep either the device plugin or the DRA driver of the GPUs off this node."
             evidence = {"devices": number, "resources": resources}

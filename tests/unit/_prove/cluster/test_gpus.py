@@ -84,6 +84,26 @@ def test_a_device_plugin_alone(slices: list[dict[str, Any]]) -> None:
         )
 
 
+def test_a_gpu_cluster_whose_driver_publishes_nothing_yet(slices: list[dict[str, Any]]) -> None:
+    plugin, gpu_clusters = {"nvidia.com/gpu": "8", "amd.com/gpu": "8"}, [{"metadata": {"name": "gpu-cluster"}}]
+    (found,) = gpu_checks([], plugin, gpu_clusters=gpu_clusters)
+    assert (found["verdict"], found["subject"]) == ("fail", GPU_DRIVER)
+    assert found["text"] == (
+        "GPUCluster gpu-cluster deploys gpu.nvidia.com, which publishes nothing here yet, and a device plugin offers"
+        " nvidia.com/gpu: a GPU can be given to two pods at once"
+    )
+    assert found["evidence"] == {"devices": 0, "resources": ["nvidia.com/gpu"]}
+    assert found["remedy"]
+    # What is published tells more.
+    (found,) = gpu_checks(slices, plugin, gpu_clusters=gpu_clusters)
+    assert found["text"].startswith("gpu.nvidia.com publishes 8 devices, and a device plugin offers nvidia.com/gpu: ")
+    # Alone, or beside the plugin of other GPUs, it is nothing to complain about.
+    assert gpu_checks([], {}, gpu_clusters=gpu_clusters) == []
+    for name in ("amd.com/gpu", "example.org/gpu"):
+        (found,) = gpu_checks([], {name: "8"}, gpu_clusters=gpu_clusters, rdma_gpu_resources=["example.org/"])
+        assert (found["verdict"], found["subject"]) == ("pass", name)
+
+
 def test_nodes_without_gpus_and_unknown_ones_say_nothing(slices: list[dict[str, Any]]) -> None:
     assert gpu_checks([], {"cpu": "64", "nvidia.com/gpu": "0"}) == []
     assert gpu_checks(slices, {"nvidia.com/gpu": "8"}, name="another") == []
