@@ -27,7 +27,7 @@ import expand
 from vmlab import nri
 from vmlab.nri import NriRuntime
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import daemon_options
 
 NODE = "h100-01"
 # At most so many milliseconds more at the 99th percentile, and MiB resident.
@@ -71,7 +71,7 @@ def measure(scratch: Path, rounds: int) -> int:
     program = nri.program()
     expand.write(expand.load(CHECKOUT / f"tests/fleet/nodes/{NODE}.yml"), scratch / "node")
     plugin = scratch / "inject.pyz"
-    plugin.write_bytes(zipapp.build())
+    plugin.write_bytes(daemon_options.program())
     without, with_it = (NriRuntime(program, scratch / f"{name}.sock") for name in ("without", "with"))
     argv = [sys.executable, "-I", str(plugin), "--config", str(scratch / "none"), "--root", str(scratch / "node")]
     argv += ["--socket", str(scratch / "with.sock"), "--status", str(scratch / "status.json"), "--log-level", "warning"]

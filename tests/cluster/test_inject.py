@@ -21,7 +21,7 @@ import pytest
 from vmlab import nri
 from vmlab.nri import NriRuntime
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import daemon_options
 from ansible_collections.zerocopy.rdma.tests.cluster import accounts
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
 
@@ -39,7 +39,7 @@ class Place:
     def __init__(self, directory: Path, root: Path, program: Path) -> None:
         self.socket, self.status = directory / "nri.sock", directory / "status.json"
         self.config, self._program, self._file = directory / "inject.json", program, directory / "inject.pyz"
-        self._file.write_bytes(zipapp.build())
+        self._file.write_bytes(daemon_options.program())
         self._root = root
         self.config.write_text(json.dumps({"metrics": str(directory / "inject.prom")}))
         self.metrics = directory / "inject.prom"

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""How Python loads the library from the zip file in which Ansible sends a module.
+"""The library in a zip file: how Python loads it from the one in which Ansible sends a module, and daemons made of it.
 
-In reading order: :mod:`sources`. It imports no other room, and runs on nodes as well.
+In reading order: :mod:`sources`, :mod:`program`. It imports no other room, and runs on nodes as well.
 """

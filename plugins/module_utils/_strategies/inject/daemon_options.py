@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
+# Where its program begins.
+START = "_strategies.inject.daemon.main"
 _OWN = ("policy", "namespaces", "missing", "umad", "memlock", "environment", "metrics", "log_level")
 # Variables of another role, since facts depend on them as well.
 _DISCOVERED = ("root", "drivers", "gpu_vendors", "allow_software")
@@ -32,6 +34,6 @@ def removal(values: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def program() -> bytes:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import zipapp
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program as packed
 
-    return zipapp.build()
+    return packed.build(START)

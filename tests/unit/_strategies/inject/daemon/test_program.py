@@ -12,7 +12,9 @@ from typing import Any, Callable, Dict
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.gather import GatherOptions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import adjust, gpus, zipapp
+from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject import daemon_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import adjust, gpus
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.adjust import (
     Given,
     NothingFoundError,
@@ -239,8 +241,8 @@ def test_a_container_that_does_not_ask_costs_no_look_at_the_node() -> None:
 
 
 def test_the_program_is_the_same_for_the_same_sources_and_has_all_it_imports() -> None:
-    assert zipapp.build() == zipapp.build()
-    names: Dict[str, str] = zipapp.sources()
+    assert daemon_options.program() == daemon_options.program()
+    names: Dict[str, str] = program.sources(daemon_options.START)
     assert "_strategies.inject.daemon.main" in names
     # No Ansible, and nothing of the rooms that come after.
     assert {name.split(".")[0] for name in names} == {"_strategies", "_discover", "_facts", "_values"}

@@ -4,7 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The daemon as one file, made of the files of this library that it needs: the same bytes for the same sources."""
+"""A daemon of ours as one file, made of the files of this library that it needs: the same bytes for the same sources.
+
+A daemon is named by the module that has its ``main``, such as ``_strategies.inject.daemon.main``.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,7 @@ from pathlib import Path
 from typing import Dict, Iterator
 
 _PREFIX = "ansible_collections.zerocopy.rdma.plugins.module_utils"
-_LIBRARY = Path(__file__).resolve().parents[3]
-_START = "_strategies.inject.daemon.main"
-_MAIN = f"import sys\n\nfrom {_PREFIX}._strategies.inject.daemon.main import main\n\nsys.exit(main())\n"
+_LIBRARY = Path(__file__).resolve().parents[1]
 # The oldest date that a zip file can have.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -33,10 +34,10 @@ def _imported(source: str) -> Iterator[str]:
                     yield base
 
 
-def sources() -> Dict[str, str]:
+def sources(start: str) -> Dict[str, str]:
     """The files of the library that the daemon needs, by the names of their modules."""
     found: Dict[str, str] = {}
-    waiting = [_START]
+    waiting = [start]
     while waiting:
         name = waiting.pop()
         path = _LIBRARY.joinpath(*name.split(".")).with_suffix(".py")
@@ -46,10 +47,10 @@ def sources() -> Dict[str, str]:
     return found
 
 
-def build() -> bytes:
+def build(start: str) -> bytes:
     """The content of the file, for ``python3 inject.pyz``; not compressed, so that it depends on no zlib."""
-    files = {"__main__.py": _MAIN}
-    for name, source in sources().items():
+    files = {"__main__.py": f"import sys\n\nfrom {_PREFIX}.{start} import main\n\nsys.exit(main())\n"}
+    for name, source in sources(start).items():
         path = Path(*_PREFIX.split("."), *name.split(".")).with_suffix(".py")
         files[str(path)] = source
         files.update({str(parent / "__init__.py"): "" for parent in path.parents if str(parent) != "."})
