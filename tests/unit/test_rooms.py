@@ -26,6 +26,7 @@ FLOORS = {
     "_values": 0,
     "_facts": 1,
     "_discover": 2,
+    "_exporter": 3,
     "_inventory": 3,
     "_kube": 4,
     "_links": 5,

@@ -4,26 +4,18 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Unary gRPC calls over a unix socket, without a library.
-
-HTTP/2 and gRPC as far as one unary call needs them: RFC 9113, RFC 7541 (literals only), and gRPC's PROTOCOL-HTTP2.
-"""
+"""What the container runtime says of itself, its pods and its images: CRI, and containerd's own services."""
 
 from __future__ import annotations
 
 import json
-import socket
-import struct
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import grpc
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import protobuf
 
-_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW = 0, 1, 3, 4, 6, 7, 8
-_ACK = _END_STREAM = 1
-_END_HEADERS = 4
-_LARGE = 0x3FFFFFFF
 _NAMESPACE = [("containerd-namespace", "k8s.io")]
 
 
@@ -35,78 +27,19 @@ class CriImage:
     names: Tuple[str, ...]
 
 
-def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
-    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
-
-
-def _literal(text: str) -> bytes:
-    raw = text.encode()
-    if len(raw) < 127:
-        return bytes([len(raw)]) + raw
-    return bytes([127, (len(raw) - 127) & 0x7F | 0x80, (len(raw) - 127) >> 7]) + raw
-
-
-def _request(method: str, message: bytes, metadata: Sequence[Tuple[str, str]]) -> bytes:
-    headers = [(":method", "POST"), (":scheme", "http"), (":path", method), (":authority", "localhost")]
-    headers += [("content-type", "application/grpc"), ("te", "trailers"), *metadata]
-    block = b"".join(b"\0" + _literal(name) + _literal(value) for name, value in headers)
-    return (
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-        + _frame(_SETTINGS, 0, 0, struct.pack(">HI", 4, _LARGE))
-        + _frame(_WINDOW, 0, 0, struct.pack(">I", _LARGE))
-        + _frame(_HEADERS, _END_HEADERS, 1, block)
-        + _frame(_DATA, _END_STREAM, 1, struct.pack(">BI", 0, len(message)) + message)
-    )
-
-
 def call(
     path: str, method: str, message: bytes = b"", metadata: Sequence[Tuple[str, str]] = (), timeout: float = 10
 ) -> bytes:
-    """The service's answer; ``timeout`` in seconds for each wait.
+    """The service's answer, which has to be whole within ``timeout`` seconds.
 
     :raises HostError: nobody listens, or the service answers with an error.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(timeout)
-        try:
-            connection.connect(path)
-            connection.sendall(_request(method, message, metadata))
-            answer = _answer(connection)
-        except OSError as error:
-            raise HostError(f"{path} does not answer: {error.strerror or error}") from error
-    if len(answer) < 5:
-        raise HostError(f"{path} rejects {method}")
-    return answer[5 : 5 + struct.unpack(">I", answer[1:5])[0]]
-
-
-def _answer(connection: socket.socket) -> bytes:
-    collected = b""
-    while True:
-        head = _exactly(connection, 9)
-        length, kind, flags, stream = struct.unpack(">I", b"\0" + head[:3])[0], head[3], head[4], head[5:9]
-        payload = _exactly(connection, length)
-        if kind == _SETTINGS and not flags & _ACK:
-            connection.sendall(_frame(_SETTINGS, _ACK, 0, b""))
-        elif kind == _PING and not flags & _ACK:
-            connection.sendall(_frame(_PING, _ACK, 0, payload))
-        elif kind in (_RESET, _GOAWAY):
-            return collected
-        elif stream == b"\0\0\0\1":
-            if kind == _DATA:
-                collected += payload
-            if kind in (_DATA, _HEADERS) and flags & _END_STREAM:
-                return collected
-
-
-def _exactly(connection: socket.socket, length: int) -> bytes:
-    chunks: List[bytes] = []
-    while length:
-        chunk = connection.recv(min(length, 1 << 20))
-        if not chunk:
-            raise ConnectionResetError("connection closed")
-        chunks.append(chunk)
-        length -= len(chunk)
-    return b"".join(chunks)
+    try:
+        return grpc.call(path, method, message, metadata, timeout)
+    except OSError as error:
+        raise HostError(f"{path} does not answer: {error.strerror or error}") from error
+    except grpc.RejectedError as error:
+        raise HostError(str(error)) from error
 
 
 def version(path: str) -> str:
