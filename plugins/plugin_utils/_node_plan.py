@@ -28,7 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables impor
 LINKS = ("rdma_links_", "rdma_discover_", "rdma_kernel_netns_mode")
 _NODE = (
     plan_variables.STRATEGY,
-    *("rdma_discover_", "rdma_kernel_", "rdma_links_", "rdma_runtime_"),
+    *("rdma_discover_", "rdma_kernel_", "rdma_links_", "rdma_runtime_", "rdma_exporter_"),
     # Images of strategies, and the plugin for injection.
     *(f"{role}_" for role in registry.roles()),
 )

@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The daemons that strategies run on nodes, made of the collection on the controller."""
+"""The daemons that run on nodes, made of the collection on the controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import hashlib
 from functools import lru_cache
 from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import daemons as planned
 
 # By name of the daemon.
 DaemonOptions = Mapping[str, Mapping[str, Any]]
@@ -21,7 +21,7 @@ DaemonOptions = Mapping[str, Mapping[str, Any]]
 
 @lru_cache(maxsize=None)
 def _built(name: str) -> bytes:
-    return registry.programs()[name]()
+    return planned.programs()[name]()
 
 
 def _needs(options: Mapping[str, Any]) -> bool:
@@ -35,9 +35,9 @@ def _digest(name: str) -> Dict[str, str]:
 def with_digests(daemons: DaemonOptions) -> Dict[str, Dict[str, Any]]:
     """Options of the module with each program's digest, which is enough to compare, unless they remove it.
 
-    What no strategy has is left to the module to refuse.
+    What is no daemon of ours is left to the module to refuse.
     """
-    known = registry.programs()
+    known = planned.programs()
     return {
         name: {**options, **_digest(name)} if name in known and _needs(options) else dict(options)
         for name, options in daemons.items()
@@ -46,7 +46,7 @@ def with_digests(daemons: DaemonOptions) -> Dict[str, Dict[str, Any]]:
 
 def with_programs(daemons: DaemonOptions) -> Dict[str, Dict[str, Any]]:
     """The same with the programs as well, as base64."""
-    known = registry.programs()
+    known = planned.programs()
     return {
         name: {**options, **_digest(name), "program": base64.b64encode(_built(name)).decode()}
         if name in known and _needs(options)

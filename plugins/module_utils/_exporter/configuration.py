@@ -19,6 +19,9 @@ SHORTEST, LONGEST = 5, 300
 FILE_NAME = "zerocopy_rdma.prom"
 
 
+ADDRESS = "an IP address and a port like 192.0.2.1:9880, [2001:db8::1]:9880 or 0.0.0.0:9880"
+
+
 class ConfigurationError(Exception):
     """A value is wrong; the text says which and what would be right."""
 
@@ -59,8 +62,7 @@ def address(text: str) -> Tuple[str, int]:
     except ValueError:
         number = 0
     if not 0 < number < 65536:
-        right = "an IP address and a port like 192.0.2.1:9880, [2001:db8::1]:9880 or 0.0.0.0:9880"
-        raise ConfigurationError(f"listen is {text[:100]!r}, it must be {right}")
+        raise ConfigurationError(f"listen is {text[:100]!r}, it must be {ADDRESS}")
     return host, number
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Iterator, List, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration as exporter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import PASSING
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
+    directory,
     duration,
     integer,
     kernel_module,
@@ -22,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, refused, shown, wrong
 
+EXPORTER_DIRECTORY, EXPORTER_LISTEN = "rdma_exporter_directory", "rdma_exporter_listen"
 NETNS_MODE = "rdma_kernel_netns_mode"
 MODULES, OPTIONS, BLACKLIST = "rdma_kernel_modules", "rdma_kernel_options", "rdma_kernel_blacklist"
 _RULES: Mapping[str, Callable[[Any], Any]] = {
@@ -29,6 +32,7 @@ _RULES: Mapping[str, Callable[[Any], Any]] = {
     "rdma_discover_expect_rate_gbps": integer.between(0, 100_000, " Gb/s"),
     "rdma_runtime_nri_request_timeout": duration.of_nri,
     "rdma_links_rollback_seconds": duration.rollback_seconds,
+    "rdma_exporter_interval": integer.between(exporter.SHORTEST, exporter.LONGEST, " seconds"),
 }
 
 
@@ -95,6 +99,24 @@ def of_rules(values: Mapping[str, Any]) -> Iterator[Problem]:
         value = values.get(variable)
         if value is not None:
             yield from refused(variable, value, rule)
+
+
+def of_exporter(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with a host's converted ``rdma_exporter_*`` variables."""
+    written, address = values.get(EXPORTER_DIRECTORY) or "", values.get(EXPORTER_LISTEN) or ""
+    if written:
+        yield from refused(EXPORTER_DIRECTORY, written, directory.below_root)
+    if address:
+        try:
+            exporter.address(address)
+        except exporter.ConfigurationError:
+            yield wrong(EXPORTER_LISTEN, address, f"it must be {exporter.ADDRESS}")
+    if values.get("rdma_exporter_enabled") and bool(written) == bool(address):
+        if written:
+            yield wrong(EXPORTER_LISTEN, address, f"but {EXPORTER_DIRECTORY} is set as well: leave one of them out")
+        else:
+            right = "to the directory of node_exporter's textfile collector, or set " + EXPORTER_LISTEN
+            yield Problem(EXPORTER_DIRECTORY, f"is not set, but rdma_exporter_enabled is true: set it {right}")
 
 
 def of_facts(values: Mapping[str, Any], facts: Facts) -> Iterator[Problem]:

@@ -7,8 +7,9 @@
 """The plan of a run: what each node and the cluster should have, by inventory, facts and what the cluster answered.
 
 In reading order: :mod:`preflight` (what is wrong with an inventory), :mod:`node_options` (what a node should have),
-:mod:`document` (the plan of each host, as it is written for later tasks), :mod:`steps` (what can be done in a cluster),
-:mod:`cluster_plan` (which of these steps a fleet needs), :mod:`changes` (what a second plan of a run wants otherwise),
-:mod:`questions` (which questions that lead to a strategy facts answer), :mod:`paths` (between GPUs and HCAs),
-:mod:`fleet` (an overview), :mod:`fleet_text`. It may import :mod:`_strategies` and rooms below.
+:mod:`daemons` (of these, programs of ours), :mod:`document` (the plan of each host, as it is written for later tasks),
+:mod:`steps` (what can be done in a cluster), :mod:`cluster_plan` (which of these steps a fleet needs), :mod:`changes`
+(what a second plan of a run wants otherwise), :mod:`questions` (which questions that lead to a strategy facts answer),
+:mod:`paths` (between GPUs and HCAs), :mod:`fleet` (an overview), :mod:`fleet_text`. It may import :mod:`_strategies`
+and rooms below.
 """

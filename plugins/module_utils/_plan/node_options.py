@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import daemons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
 Values = Mapping[str, Any]
@@ -90,7 +91,7 @@ def present(values: Values, links: LinkPlan) -> NodeOptions:
         kernel=_kernel(values),
         links=_links(values, links),
         runtime=_runtime(values) if values["rdma_runtime_flavour"] != _NO_RUNTIME else None,
-        daemons=registry.daemons(values, wanted=True),
+        daemons=daemons.options(values, wanted=True, links=links.links),
         images=images(values),
     )
 
@@ -104,5 +105,5 @@ def absent(values: Values) -> NodeOptions:
         links=gone,
         # Without a runtime to ask as well: an earlier run may have changed its files.
         runtime=runtime,
-        daemons=registry.daemons(values, wanted=False),
+        daemons=daemons.options(values, wanted=False),
     )

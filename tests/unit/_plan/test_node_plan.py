@@ -42,6 +42,7 @@ NOT_PLANNED = {
     "links": {"confirm", "state"},
     "runtime": {"state", "registration_timeout"},
     "inject": {"interpreter", "digest", "program", "gpu_classes", "socket", "await_seconds"},
+    "exporter": {"interpreter", "digest", "program", "gpu_classes"},
 }
 OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}}
 ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}
@@ -62,13 +63,14 @@ def options_of(node: NodeOptions, part: str) -> dict[str, Any]:
 
 
 def test_every_option_of_a_part_is_planned() -> None:
-    found = present(rdma_strategy="inject", rdma_kernel_netns_mode="shared", rdma_kernel_user_memlock="64")
+    limits = {"rdma_kernel_netns_mode": "shared", "rdma_kernel_user_memlock": "64"}
+    found = present(rdma_strategy="inject", rdma_exporter_enabled=True, **limits)
     for part, spec in SPECS.items():
         assert set(options_of(found, part)) == set(spec) - NOT_PLANNED[part]
 
 
 def test_variables_have_the_defaults_of_the_options() -> None:
-    found = present(rdma_strategy="inject")
+    found = present(rdma_strategy="inject", rdma_exporter_enabled=True)
     for part, spec in SPECS.items():
         planned, default = read(spec, options_of(found, part)), read(spec, {})
         other = {name for name in planned if planned[name] != default[name]}
@@ -79,7 +81,7 @@ def test_variables_have_the_defaults_of_the_options() -> None:
 def test_what_a_node_does_not_have() -> None:
     nothing = present(rdma_strategy="none", rdma_runtime_flavour="none", rdma_kernel_user_memlock="")
     assert (nothing.runtime, nothing.images) == (None, None)
-    assert nothing.daemons == {"inject": {"root": "/", "state": "absent"}}
+    assert nothing.daemons == dict.fromkeys(("inject", "exporter"), {"root": "/", "state": "absent"})
     assert not {"netns_mode", "user_memlock"} & set(nothing.kernel or {})
     assert nothing.packages == values()["rdma_kernel_packages"]
     image = present(**ARCHIVED)
@@ -112,6 +114,27 @@ def test_daemon_keeps_from_containers_what_the_driver_leaves_out() -> None:
     own = {"rdma_inject_exclude": ["mlx5_0"], "rdma_driver_exclude": ["mlx5_1"]}
     found = options_of(present(rdma_strategy="inject", rdma_discover_expect_link_layer="Ethernet", **own), "inject")
     assert (found["exclude"], found["link_layer"]) == (["mlx5_0", "mlx5_1"], "Ethernet")
+
+
+def test_the_exporter_knows_the_rails_and_their_rate() -> None:
+    links = LinkPlan(
+        links=[
+            {"name": "rdma-rail0", "hca": "mlx5_4", "port": 2, "type": "infiniband"},
+            {"name": "rdma-rail1", "pci": "0000:3b:00.0", "type": "auto"},
+            # In a pod: nothing but its address is known.
+            {"name": "rdma-rail2", "mac": "02:00:00:00:00:01", "type": "auto"},
+        ]
+    )
+    own = {"rdma_exporter_enabled": True, "rdma_exporter_listen": "0.0.0.0:9880", "rdma_discover_expect_rate_gbps": 400}
+    found = options_of(node_options.present(values(**own), links), "exporter")
+    assert (found["rate_gbps"], found["listen"], found["rails"]) == (
+        400.0,
+        "0.0.0.0:9880",
+        [
+            {"name": "0", "hca": "mlx5_4", "port": 2, "pci": ""},
+            {"name": "1", "hca": "", "port": 1, "pci": "0000:3b:00.0"},
+        ],
+    )
 
 
 def trusted(variables: dict[str, Any]) -> Any:

@@ -46,6 +46,7 @@ def _check(host: PrepareHost, known: variables.Options) -> CheckedHost:
         problems += value_rules.of_playbooks(values)
         problems += value_rules.of_kernel(values)
         problems += value_rules.of_rules(values)
+        problems += value_rules.of_exporter(values)
         problems += queries.problems(values)
     if blind:
         checked.blind = True

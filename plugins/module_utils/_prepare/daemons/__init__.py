@@ -4,10 +4,12 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Daemons of this collection on a node, each a program that systemd runs beside the container runtime.
+"""Daemons of this collection on a node, each a program that systemd runs.
 
-Files in reading order: ``daemon`` (what one is), ``inject`` (the daemon of the strategy ``inject``), ``every`` (those
-that there are), ``converge`` (installs, changes and removes one), ``service`` (the running one).
+Files in reading order: ``daemon`` (what one is), ``program`` (what all have in common), ``inject`` (the daemon of the
+strategy ``inject``), ``exporter`` (that of metrics), ``every`` (those that there are), ``converge`` (installs, changes
+and removes one), ``service`` (the running one).
 
-May import ``_discover``, ``_strategies.inject.daemon``, ``_prepare.node``, ``_prepare.ledger`` and ``_values``.
+May import ``_discover``, ``_exporter``, ``_strategies.inject.daemon``, ``_prepare.node``, ``_prepare.ledger`` and
+``_values``.
 """

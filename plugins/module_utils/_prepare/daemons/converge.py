@@ -6,7 +6,7 @@
 
 """Installs, changes and removes a daemon: its program, configuration and systemd unit.
 
-The ledger's note ``pending`` says from before the first write what has still to be done with the running plugin, so
+The ledger's note ``pending`` says from before the first write what has still to be done with the running daemon, so
 that the next run completes one that was killed.
 """
 
@@ -70,12 +70,16 @@ class _DaemonRun:
         warnings = list(self.ledger.warnings)
         if not check:
             self._act(action)
-        if self.wanted and self.files.live and not unix_socket.listening(self.files, self.wanted.socket):
-            text = f"nothing listens on {self.wanted.socket}: until NRI is enabled, no container gets devices"
+        socket = self.wanted.socket if self.wanted else ""
+        if socket and self.files.live and not unix_socket.listening(self.files, socket):
+            text = f"nothing listens on {socket}: until NRI is enabled, no container gets devices"
             warnings.append(text)
-        facts = {"unit": self.daemon.unit, **self.state.facts(self.daemon.reported)}
         live = self.wanted and self.files.live
-        return {**as_result(told, texts), **(facts if live else {}), "warnings": warnings}
+        return {**as_result(told, texts), **(self._facts() if live else {}), "warnings": warnings}
+
+    def _facts(self) -> Dict[str, Any]:
+        own = self.state.facts(self.daemon.reported) if self.daemon.status else {"service": self.state.active}
+        return {"unit": self.daemon.unit, **own}
 
     def _readable(self, change: FileChange) -> Texts:
         """The program is compressed, and may be known by its digest only, which therefore stands for it."""

@@ -21,19 +21,20 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 
 @dataclass(frozen=True)
 class NodeDaemon:
-    """Names and paths of a daemon, one file of Python that systemd runs and the runtime knows as an NRI plugin.
+    """Names and paths of a daemon, one file of Python that systemd runs.
 
     ``concern`` is its name, also that of its ledger. ``at_start`` are the keys of its configuration that it reads only
-    when it starts, ``reported`` those of its status that the module returns.
+    when it starts, ``reported`` those of its status that the module returns. ``status`` is empty for one that the
+    runtime does not know as an NRI plugin: it works once systemd says that it runs.
     """
 
     concern: str
     unit: str
     program: str
     config: str
-    status: str
     at_start: Tuple[str, ...]
-    reported: Tuple[str, ...]
+    status: str = ""
+    reported: Tuple[str, ...] = ()
 
     @property
     def unit_path(self) -> str:
@@ -49,8 +50,8 @@ class NodeDaemon:
 class DaemonRequest:
     """``program`` is ``None`` where only its ``digest`` (SHA-256) is known, which is enough to compare.
 
-    ``config`` is the content of its configuration file, with the ``socket`` of the runtime, and ``unit`` the text of
-    its unit. ``seconds`` are those to wait until it is registered.
+    ``config`` is the content of its configuration file, of an NRI plugin with the ``socket`` of the runtime, and
+    ``unit`` the text of its unit. ``seconds`` are those to wait until it is registered.
     """
 
     daemon: NodeDaemon
@@ -62,7 +63,7 @@ class DaemonRequest:
 
     @property
     def socket(self) -> str:
-        return str(self.config["socket"])
+        return str(self.config.get("socket", ""))
 
     def files(self, present: Files) -> List[File]:
         """The files as they should be. Without the program's content, one that is right is left as it is."""

@@ -4,13 +4,13 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The daemons that there are, by the names by which strategies ask for them."""
+"""The daemons that there are, by the names by which the plan asks for them."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import inject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import exporter, inject
 
 
 class DaemonKind(NamedTuple):
@@ -20,4 +20,7 @@ class DaemonKind(NamedTuple):
     converge: Callable[[Mapping[str, Any], bool], Dict[str, Any]]
 
 
-DAEMONS: Mapping[str, DaemonKind] = {inject.DAEMON.concern: DaemonKind(inject.SPEC, inject.converge)}
+DAEMONS: Mapping[str, DaemonKind] = {
+    inject.DAEMON.concern: DaemonKind(inject.SPEC, inject.converge),
+    exporter.DAEMON.concern: DaemonKind(exporter.SPEC, exporter.converge),
+}

@@ -11,16 +11,18 @@ It is an NRI plugin that gives containers RDMA devices.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import json
 import os
-import sys
 from typing import Any, Dict, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import (
+    HARDENED,
+    RESTRICTED,
+    interpreter,
+    program,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import SPEC as _SHARED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
@@ -50,25 +52,15 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "environment": {"type": "bool", "default": True},
     "metrics": {"type": "str", "default": ""},
     "log_level": {"type": "str", "choices": ["debug", "info", "warning", "error"], "default": "info"},
-    "drivers": {"type": "list", "elements": "str", "default": list(selection.DEFAULT_DRIVERS)},
-    "gpu_vendors": {"type": "list", "elements": "str", "default": list(gpu.DEFAULT_VENDORS)},
-    "gpu_classes": {"type": "list", "elements": "str", "default": list(gpu.DEFAULT_CLASSES)},
-    "allow_software": {"type": "bool", "default": False},
     "socket": {"type": "str", "default": "/var/run/nri/nri.sock"},
-    "interpreter": {"type": "str"},
-    "digest": {"type": "str"},
-    "program": {"type": "str"},
     "await_seconds": {"type": "int", "default": 30},
-    "root": {"type": "path", "default": "/"},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    **_SHARED,
 }
 _CONFIGURED = (
     *("policy", "namespaces", "missing", "exclude", "umad", "environment", "metrics", "log_level", "socket"),
     *("link_layer", "drivers", "gpu_vendors", "gpu_classes", "allow_software"),
 )
 # Of a node whose own Python nobody has asked, or where it is among files that the unit does not see.
-_PYTHON = "/usr/bin/python3"
-_HIDDEN = ("/home/", "/root/", "/run/user/")
 # PrivateNetwork would show it a /sys without the NICs' netdevs. Of the network it gets netlink, which tells about RDMA
 # devices, and no IP. It only looks at device nodes, and needs root only to connect to the runtime's socket, without any
 # of its capabilities.
@@ -97,24 +89,10 @@ UMask=0022
 MemoryMax=128M
 TasksMax=32
 CapabilityBoundingSet={capabilities}
-NoNewPrivileges=yes
-ProtectSystem=strict
-ProtectHome=yes
-PrivateTmp=yes
-ProtectKernelTunables=yes
-ProtectKernelModules=yes
-ProtectKernelLogs=yes
-ProtectControlGroups=yes
-ProtectClock=yes
-ProtectHostname=yes
-DevicePolicy=closed
-RestrictAddressFamilies=AF_UNIX AF_NETLINK
+{hardened}RestrictAddressFamilies=AF_UNIX AF_NETLINK
 IPAddressDeny=any
 RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
-MemoryDenyWriteExecute=yes
+{restricted}MemoryDenyWriteExecute=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallErrorNumber=EPERM
@@ -142,6 +120,8 @@ def unit(interpreter: str, metrics: str) -> str:
         config=DAEMON.config,
         capabilities=capabilities,
         writable=writable,
+        hardened=HARDENED,
+        restricted=RESTRICTED,
     )
 
 
@@ -152,22 +132,6 @@ def _memlock(text: str) -> Any:
     return "unlimited" if found == memlock.UNLIMITED else found
 
 
-def _program(options: Mapping[str, Any]) -> Optional[bytes]:
-    if not options["program"]:
-        return None
-    try:
-        content = base64.b64decode(options["program"], validate=True)
-    except (ValueError, binascii.Error) as error:
-        raise HostError(f"program is not base64: {error}") from error
-    if hashlib.sha256(content).hexdigest() != options["digest"]:
-        raise HostError("program does not have the SHA-256 digest of the option digest")
-    return content
-
-
-def _hidden(interpreter: str) -> bool:
-    return not interpreter or any(path.startswith(_HIDDEN) for path in (interpreter, os.path.realpath(interpreter)))
-
-
 def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
     """What these options of the module ask for, ``None`` for nothing (``state: absent``).
 
@@ -175,8 +139,7 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
     """
     if options["state"] == "absent":
         return None
-    if not options["digest"]:
-        raise HostError("digest is missing: the controller has to add it")
+    sent = program(options)
     config = {name: options[name] for name in _CONFIGURED}
     config["memlock"] = _memlock(options["memlock"])
     config["socket"] = checked("socket", options["socket"], directory.below_root)
@@ -187,14 +150,8 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
         config["exclude"] = list(configuration.read(json.dumps(config), {}, {}).exclude)
     except ConfigurationError as error:
         raise HostError(str(error)) from error
-    own = sys.executable if options["root"] == "/" and not _hidden(sys.executable) else _PYTHON
-    interpreter = checked("interpreter", options["interpreter"] or own, directory.below_root)
-    if _hidden(interpreter):
-        raise HostError(
-            f"interpreter is {interpreter!r}, it must not be below {', '.join(_HIDDEN)}, which the unit hides"
-        )
-    text = unit(interpreter, str(config["metrics"]))
-    return DaemonRequest(DAEMON, options["digest"], _program(options), config, text, options["await_seconds"])
+    text = unit(interpreter(options), str(config["metrics"]))
+    return DaemonRequest(DAEMON, options["digest"], sent, config, text, options["await_seconds"])
 
 
 def _refuse_foreign_metrics(files: Files, wanted: Optional[DaemonRequest]) -> None:

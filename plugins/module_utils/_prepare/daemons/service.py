@@ -80,7 +80,7 @@ class DaemonService:
                 break
             time.sleep(_INTERVAL)
         pid = int(said["MainPID"]) if said.get("MainPID", "").isdigit() else 0
-        status = _status(self._files.text(self._daemon.status))
+        status = _status(self._files.text(self._daemon.status)) if self._daemon.status else {}
         if not pid or status.get("pid") != pid:
             return DaemonState(said.get("ActiveState", ""), pid, {})
         seen = unix_socket.is_connected(pid, self._socket) if status["registered"] else False
@@ -91,7 +91,7 @@ class DaemonService:
         must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
 
     def restart(self, seconds: float) -> DaemonState:
-        """(Re)start it, and wait until it is registered with a runtime that listens.
+        """(Re)start it, and wait until it is registered with a runtime that listens, if it is to be.
 
         :raises HostError: it does not start, or is not registered within ``seconds``.
         """
@@ -99,6 +99,8 @@ class DaemonService:
         done = self._run(["systemctl", "restart", self._daemon.unit], timeout=_STARTING_SECONDS + 60)
         if done.rc != 0:
             raise HostError(f"{self._daemon.unit} does not start: {self._journal()}")
+        if not self._daemon.status:
+            return self.state()
         end = time.monotonic() + seconds
         while True:
             state = self.state()

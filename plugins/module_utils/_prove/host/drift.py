@@ -156,9 +156,15 @@ def _images(node: HostEvidence, result: Map) -> Iterator[Check]:
 
 
 def _daemons(node: HostEvidence, result: Map) -> Iterator[Check]:
-    changes = result.get("changes") or []
+    exporter = result.get("exporter") or {}
+    of_exporter = exporter.get("changes") or []
+    changes = [change for change in result.get("changes") or [] if change not in of_exporter]
     files = _files(changes, _diff(result))
     unit = result.get("unit")
+    if of_exporter:
+        why = joined(_files(of_exporter, _diff(result)), _SHOWN) or "it does not run, or is not enabled"
+        text = f"{exporter.get('unit')} is not as configured: {why}"
+        yield node.check("daemons", "fail", str(exporter.get("unit")), text, "", "runtime")
     # On a node whose strategy has no daemon there is nothing, and nothing to say.
     if unit is None:
         yield from _persistence(node, "daemons", result, "")
@@ -198,6 +204,8 @@ _SETTLED = {
 
 
 def _settled(concern: str, result: Map) -> str:
+    if concern == "daemons" and result.get("unit") is None:
+        return f"{result['exporter']['unit']} runs as configured"
     if concern == "daemons":
         known = result.get("runtime") or {}
         by = "" if result.get("registered_by") == "runtime" else ", as it says itself"
@@ -214,7 +222,7 @@ def _settled(concern: str, result: Map) -> str:
 
 def _silent(concern: str, result: Map) -> bool:
     """Whether there is nothing to say of what is as configured: a node that shall have no daemon, and has none."""
-    return concern == "daemons" and result.get("unit") is None
+    return concern == "daemons" and result.get("unit") is None and result.get("exporter") is None
 
 
 def of_node(node: HostEvidence) -> List[Check]:

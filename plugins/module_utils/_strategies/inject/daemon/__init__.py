@@ -8,6 +8,6 @@
 
 In reading order: :mod:`main`, :mod:`configuration`, :mod:`daemon`, :mod:`annotations` (how pods ask), :mod:`adjust`,
 :mod:`gpus`, :mod:`hardware`; the runtime's side: :mod:`session`, :mod:`ttrpc`, :mod:`messages`; :mod:`status`,
-:mod:`output`. :mod:`_payload` packs them on the controller. It may import :mod:`_discover`, :mod:`_facts` and
+:mod:`output`. It may import :mod:`_discover`, :mod:`_facts` and
 :mod:`_values`.
 """

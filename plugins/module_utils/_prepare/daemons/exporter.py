@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The exporter of metrics: its options and unit (systemd.exec(5), systemd.service(5))."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import (
+    Configuration,
+    ConfigurationError,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import (
+    HARDENED,
+    RESTRICTED,
+    interpreter,
+    program,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import SPEC as _SHARED
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, run
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
+
+DAEMON = NodeDaemon(
+    concern="exporter",
+    unit="zerocopy-rdma-exporter.service",
+    program="/usr/local/libexec/zerocopy-rdma/exporter.pyz",
+    config="/etc/zerocopy-rdma/exporter.json",
+    at_start=Configuration._fields,
+)
+SPEC: Dict[str, Dict[str, Any]] = {
+    "directory": {"type": "str", "default": ""},
+    "listen": {"type": "str", "default": ""},
+    "interval": {"type": "int", "default": 15},
+    "rails": {"type": "list", "elements": "dict", "default": []},
+    "rate_gbps": {"type": "float", "default": 0.0},
+    **_SHARED,
+}
+# CAP_SYS_ADMIN, two namespaces and mount: it enters the network namespaces of pods, and mounts their sysfs for itself.
+_TEXT = """\
+[Unit]
+Description=Metrics of RDMA ports, and of the pods that hold them (exporter of zerocopy.rdma)
+After=network.target
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart={interpreter} -I {program} --config {config}
+WatchdogSec=60
+WatchdogSignal=SIGKILL
+Restart=always
+RestartSec=5
+TimeoutStartSec=60
+TimeoutStopSec=10
+UMask=0022
+Nice=10
+MemoryMax=128M
+TasksMax=64
+CapabilityBoundingSet={capabilities}
+{hardened}RestrictAddressFamilies={families}
+{network}RestrictNamespaces=net mnt
+{restricted}SystemCallArchitectures=native
+SystemCallFilter=@system-service @mount
+SystemCallErrorNumber=EPERM
+{writable}
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def unit(python: str, written: str) -> str:
+    """The unit for this Python, which writes to the directory ``written``, or listens where that is empty.
+
+    Both are normal absolute paths without anything to quote.
+    """
+    path = os.path.join(written, configuration.FILE_NAME)
+    # The directory is node_exporter's, who often owns it. What a killed exporter has left would be shown for ever.
+    removed = f"ReadWritePaths=-{written}\nExecStopPost=-/bin/rm -f {path} {path}.tmp\n"
+    return _TEXT.format(
+        interpreter=python,
+        program=DAEMON.program,
+        config=DAEMON.config,
+        capabilities="CAP_SYS_ADMIN CAP_DAC_OVERRIDE" if written else "CAP_SYS_ADMIN",
+        families="AF_UNIX AF_NETLINK" if written else "AF_UNIX AF_NETLINK AF_INET AF_INET6",
+        network="IPAddressDeny=any\n" if written else "",
+        hardened=HARDENED,
+        restricted=RESTRICTED,
+        writable=removed if written else "",
+    )
+
+
+def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
+    """What these options ask for, ``None`` for nothing (``state: absent``).
+
+    :raises HostError: one of them is wrong.
+    """
+    if options["state"] == "absent":
+        return None
+    sent = program(options)
+    config = {name: options[name] for name in Configuration._fields}
+    if config["directory"]:
+        config["directory"] = checked("directory", config["directory"], directory.below_root)
+    try:
+        # By the rules of the program, so that it never finds a file that it rejects.
+        configuration.read(json.dumps(config))
+    except ConfigurationError as error:
+        raise HostError(str(error)) from error
+    text = unit(interpreter(options), str(config["directory"]))
+    return DaemonRequest(DAEMON, options["digest"], sent, config, text)
+
+
+def _refuse_lost_directory(files: Files, wanted: Optional[DaemonRequest]) -> None:
+    """:raises HostError: nothing reads the directory, as it is not there."""
+    path = str(wanted.config["directory"]) if wanted and files.live else ""
+    if path and not os.path.isdir(files.full(path)):
+        right = "which is no directory: set it to that of node_exporter's --collector.textfile.directory, or create it"
+        raise HostError(f"directory is {path!r}, {right}")
+
+
+def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> Dict[str, Any]:
+    """Bring the node to these options (read as ``SPEC`` says), or report the differences.
+
+    Returns the result, in which ``exporter`` has what is said of it alone: another daemon may be wanted as well.
+
+    :raises HostError: an option is wrong (nothing was changed then), or the exporter does not start.
+    """
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
+
+    files, wanted = Files(options["root"]), request(options)
+    _refuse_lost_directory(files, wanted)
+    found = daemons.carry_out(DAEMON, files, wanted, check, runner)
+    own = {name: found.pop(name) for name in ("unit", "service") if name in found}
+    if wanted or found["changes"]:
+        found["exporter"] = {"unit": DAEMON.unit, **own, "changes": found["changes"]}
+    return found
