@@ -29,7 +29,7 @@ _RUNNING = 1
 # Documentation/admin-guide/devices.txt. After 32 devices the kernel takes another one.
 _UVERBS = 231
 # New ones that are asked about in one look, so that a node full of pods does not delay it; the others follow.
-_MOST_NEW = 100
+_MOST_NEW = 250
 
 
 class Container(NamedTuple):

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, Dict, List, Optional
 
@@ -103,6 +104,14 @@ def _device_number(tree: Tree, directory: str) -> str:
     return ""
 
 
+def made(tree: Tree, name: str) -> int:
+    """A number that is another one once the kernel has made an HCA again, as when its driver was loaded again."""
+    try:
+        return os.stat(os.path.join(tree.root, infiniband.CLASS, name)).st_ino
+    except OSError:
+        return 0
+
+
 def identity(tree: Tree, name: str) -> Reading:
     """What of an HCA stays the same."""
     directory = f"{infiniband.CLASS}/{name}"
@@ -113,6 +122,7 @@ def identity(tree: Tree, name: str) -> Reading:
         along.append(pci.components(tree.resolve(f"sys/class/net/{parent}") or ""))
     address = next((each[-1] for each in along if each), "")
     return {
+        "made": made(tree, name),
         "pci": address,
         "software": parent is not None or not address,
         "driver": "rxe" if parent else (tree.target_name(f"{pci.DEVICES}/{address}/driver") or "" if address else ""),
@@ -135,7 +145,7 @@ def _of_class(tree: Tree, name: str) -> str:
 
 def read(tree: Tree, name: str, known: Optional[Reading] = None) -> Reading:
     """The figures of one HCA; ``known`` is its identity from an earlier look."""
-    found = dict(known) if known else identity(tree, name)
+    found = dict(known) if known and known["made"] == made(tree, name) else identity(tree, name)
     found["name"] = name
     numbers = tree.names(f"{infiniband.CLASS}/{name}/ports")
     found["ports"] = {

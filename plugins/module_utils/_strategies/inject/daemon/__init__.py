@@ -8,6 +8,5 @@
 
 In reading order: :mod:`main`, :mod:`configuration`, :mod:`daemon`, :mod:`annotations` (how pods ask), :mod:`adjust`,
 :mod:`gpus`, :mod:`hardware`; the runtime's side: :mod:`session`, :mod:`ttrpc`, :mod:`messages`; :mod:`status`,
-:mod:`output`. It may import :mod:`_discover`, :mod:`_facts` and
-:mod:`_values`.
+:mod:`output`. It may import :mod:`_discover`, :mod:`_facts` and :mod:`_values`.
 """
