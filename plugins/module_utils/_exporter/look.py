@@ -108,6 +108,8 @@ class Look:
         self._config, self._known, self._tell, self._skip = config, known, tell, skip
         self._tree = Tree(known.root)
         self._netdevs: Mapping[Tuple[str, int], str] = {}
+        # HCAs that the host sees, also those that hang there.
+        self._names: List[str] = []
 
     def run(self) -> None:
         """All steps."""
@@ -115,8 +117,8 @@ class Look:
             self._pods()
         if self._tree.live and self._step(KUBELET):
             self._claims()
-        names = self._host()
-        for name in names:
+        self._names = self._host()
+        for name in self._names:
             if self._step(_HCA + name):
                 self._hca(name, ON_HOST)
         if self._tree.live:
@@ -237,7 +239,7 @@ class Look:
             if link.pci in seen and not link.kind:
                 self._tell(["stats", link.pci, self._stats(link)])
         try:
-            names = {name for name in namespaces.hcas() if name not in self._known.hcas}
+            names = {name for name in namespaces.hcas() if name not in self._names}
         except OSError:
             # A kernel without RDMA.
             return

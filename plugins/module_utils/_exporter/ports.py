@@ -24,14 +24,15 @@ _MOST_COUNTERS = 256
 _NUMBERED = re.compile(r"([0-9]{1,2}): ?([\w ()-]{0,40})", re.ASCII)
 _RATE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*Gb/sec", re.ASCII)
 _SENSOR = re.compile("(temp|power)([0-9]{1,3})_input")
-_HUNDRED = 100
+_MOST_SENSORS = 100
+# The kernel counts in 64 bits.
+_DIGITS, _WIDEST = re.compile("[0-9]{1,20}"), 1 << 64
 
 
 def _number(raw: bytes) -> Optional[int]:
     text = text_of(raw[:32])
-    if text is None or not text.isascii() or not text.isdigit():
-        return None
-    return int(text)
+    value = int(text) if text and _DIGITS.fullmatch(text) else _WIDEST
+    return value if value < _WIDEST else None
 
 
 def _counters(tree: Tree, directory: str) -> Dict[str, int]:
@@ -77,7 +78,7 @@ def _sensors(tree: Tree, address: str) -> List[List[Any]]:
         for name in tree.names(f"{base}/{monitor}"):
             match = _SENSOR.fullmatch(name)
             value = tree.number(f"{base}/{monitor}/{name}") if match else None
-            if match and value is not None and len(found) < _HUNDRED:
+            if match and value is not None and len(found) < _MOST_SENSORS:
                 label = tree.text(f"{base}/{monitor}/{match.group(1)}{match.group(2)}_label")
                 # Thousandths of a degree, millionths of a watt.
                 scale = 1e3 if match.group(1) == "temp" else 1e6

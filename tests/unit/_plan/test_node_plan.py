@@ -81,7 +81,7 @@ def test_variables_have_the_defaults_of_the_options() -> None:
 def test_what_a_node_does_not_have() -> None:
     nothing = present(rdma_strategy="none", rdma_runtime_flavour="none", rdma_kernel_user_memlock="")
     assert (nothing.runtime, nothing.images) == (None, None)
-    assert nothing.daemons == dict.fromkeys(("inject", "exporter"), {"root": "/", "state": "absent"})
+    assert nothing.daemons == {name: {"root": "/", "state": "absent"} for name in ("inject", "exporter")}
     assert not {"netns_mode", "user_memlock"} & set(nothing.kernel or {})
     assert nothing.packages == values()["rdma_kernel_packages"]
     image = present(**ARCHIVED)

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Whose a port is, in each way in which a pod can hold one."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.claims import Claimed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.look import Known
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.namespaces import Link
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.owners import Owner, Owners
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.pods import Container, Pod, Pods
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._exporter.readings import hca, known
+
+INODE = 4026532352
+LINK = Link("ens1", 5, True, "", "0000:3b:00.0", None, False, 0)
+POD = {"s1": Pod("vllm-0", "llm", "/run/netns/cni-1", INODE)}
+
+
+def owners(found: Known, reading: Dict[str, Any]) -> List[Owner]:
+    return Owners(found).of(reading, reading["ports"]["1"])
+
+
+def with_pods(found: Known, pods: Dict[str, Pod], *containers: Container) -> Known:
+    found.pods = Pods(pods, {str(number): container for number, container in enumerate(containers)})
+    return found
+
+
+def test_an_hca_in_the_namespace_of_a_pod() -> None:
+    reading = hca(place=INODE)
+    found = with_pods(known(reading), POD, Container("main", "s1", ("231:192",)), Container("proxy", "s1"))
+    found.claims = {("llm", "vllm-0", "main"): [Claimed("vllm-0-nic", "dra.net", "n", "pci-0000-3b-00-0")]}
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "main", "vllm-0-nic", "netns")]
+
+
+def test_a_netdev_in_the_namespace_of_a_pod_while_all_see_the_hca() -> None:
+    reading = hca(port={"netdev": ""})
+    found = with_pods(known(reading), POD)
+    found.links = {INODE: [LINK]}
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "", "", "netns")]
+
+
+def test_netdevs_of_pods_on_that_of_the_host() -> None:
+    reading = hca()
+    pods = {**POD, "s2": Pod("vllm-1", "llm", "/run/netns/cni-2", INODE + 1)}
+    found = with_pods(known(reading), pods)
+    found.host_links = [LINK]
+    child = Link("net1", 2, True, "ipvlan", "", 5, True, None)
+    # Its number is that of another netdev, in the pod's own namespace.
+    found.links = {INODE: [child], INODE + 1: [child._replace(outside=False)]}
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "", "", "ipvlan")]
+
+
+def test_all_pods_that_have_the_device() -> None:
+    reading = hca()
+    pods = {f"s{number}": Pod(f"vllm-{number}", "llm") for number in range(3)}
+    containers = [Container("main", f"s{number}", ("231:192",), number == 2) for number in range(3)]
+    found = with_pods(known(reading), pods, *containers, Container("other", "s0", ("231:193",)))
+    assert owners(found, reading) == [
+        Owner("llm", "vllm-0", "main", "", "device"),
+        Owner("llm", "vllm-1", "main", "", "device"),
+        Owner("llm", "vllm-2", "main", "", "privileged"),
+    ]
+
+
+def test_each_holder_is_told_once() -> None:
+    reading = hca(place=INODE)
+    found = with_pods(known(reading), POD, Container("main", "s1", ("231:192",), True))
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "main", "", "netns")]
+
+
+def test_a_claim_of_another_device_is_not_the_one_that_brought_it() -> None:
+    reading = hca(place=INODE)
+    found = with_pods(known(reading), POD, Container("main", "s1", ("231:192",)))
+    found.claims = {
+        ("llm", "vllm-0", "main"): [Claimed("gpu", "gpu.nvidia.com", "n", "gpu-0")],
+        ("other", "vllm-0", "main"): [Claimed("nic", "dra.net", "n", "pci-0000-3b-00-0")],
+    }
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "main", "", "netns")]
+
+
+def test_nothing_is_left_once_the_pod_has_ended() -> None:
+    reading = hca(place=INODE)
+    assert owners(with_pods(known(reading), {}), reading) == []
