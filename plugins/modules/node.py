@@ -9,13 +9,14 @@ module: node
 short_description: Compare a node with its part of the plan, or bring one part of the node into line with it
 version_added: 0.1.0
 description:
-  - A node has the parts C(packages), C(kernel), C(links), C(runtime) (container runtime), C(daemons) (programs that
-    strategies run beside it) and C(images). With O(compare), all of them are compared in one call, and nothing is
+  - A node has the parts C(packages), C(kernel), C(links), C(runtime) (container runtime), C(daemons) (programs of
+    this collection) and C(images). With O(compare), all of them are compared in one call, and nothing is
     changed. Otherwise one part is changed, by the same code.
   - The desired state of a part is read from the O(plan) of the run, which M(zerocopy.rdma.plan) has made from variables
     and facts. Without O(plan) and without options of a part, this task plans its host alone, from the same variables
     and facts. The roles C(zerocopy.rdma.rdma_kernel), C(zerocopy.rdma.rdma_links),
-    C(zerocopy.rdma.rdma_runtime) and C(zerocopy.rdma.rdma_inject) document the variables.
+    C(zerocopy.rdma.rdma_runtime), C(zerocopy.rdma.rdma_inject) and C(zerocopy.rdma.rdma_exporter) document the
+    variables.
   - A part owns only what is in its ledger (below C(/var/lib/zerocopy-rdma) on the node), which keeps the originals so
     that O(state=absent) can restore them. Files of others are not replaced, and those that are changed keep owner,
     mode, access control list and other attributes. Lines that somebody appended to files of the kernel, of sysctl or of
@@ -132,7 +133,7 @@ options:
     type: dict
   daemons:
     description:
-      - Daemons of strategies, a dictionary of names and options. A daemon whose C(state) is V(absent) is removed.
+      - Daemons, a dictionary of names and options. A daemon whose C(state) is V(absent) is removed.
       - The daemon C(inject) is the NRI plugin that gives containers the RDMA devices next to their GPUs. It is one file
         (C(/usr/local/libexec/zerocopy-rdma/inject.pyz)), which is built on the controller from files of this collection
         and needs only Python on the node. It runs as the systemd unit C(zerocopy-rdma-inject.service).
@@ -142,6 +143,11 @@ options:
       - After a start, the plugin must be registered with the runtime within C(await_seconds). Otherwise the module
         fails with the reason. If nothing listens at C(socket), the module warns instead of failing, because the plugin
         registers as soon as NRI is enabled.
+      - The daemon C(exporter) writes metrics of RDMA ports, and of the pods that hold them, either to the C(directory)
+        of node_exporter's textfile collector or for those who C(listen). It is one file as well
+        (C(/usr/local/libexec/zerocopy-rdma/exporter.pyz)), runs as the unit C(zerocopy-rdma-exporter.service), and is
+        restarted if its program, its unit or its configuration (C(/etc/zerocopy-rdma/exporter.json)) changed. The role
+        C(zerocopy.rdma.rdma_exporter) describes it.
     type: dict
   images:
     description:
@@ -400,6 +406,13 @@ registered_by:
   returned: for C(daemons), if one runs or is to run
   type: str
   sample: runtime
+exporter:
+  description:
+    - Of the daemon C(exporter), the names of its C(unit), what systemd calls the state of its C(service), and its part
+      of the C(changes).
+  returned: for C(daemons), if the exporter runs or is to run, or is removed
+  type: dict
+  sample: {unit: zerocopy-rdma-exporter.service, service: active, changes: []}
 config_error:
   description: Why the plugin still uses an older configuration. V(null) if it uses the current one.
   returned: for C(daemons), if one runs or is to run

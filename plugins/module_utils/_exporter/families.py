@@ -117,7 +117,7 @@ GAUGES: Dict[str, str] = {
 }
 
 # By file below ``hw_counters``, where the name is not that of the file.
-_HARDWARE: Dict[str, str] = {
+HARDWARE: Dict[str, str] = {
     "duplicate_request": "duplicate_requests_packets_total",
     "implied_nak_seq_err": "implied_nak_seq_errors_total",
     "local_ack_timeout_err": "local_ack_timeout_errors_total",
@@ -161,7 +161,7 @@ def hardware(file: str) -> Optional[str]:
     """Our metric for a file below ``hw_counters``; drivers have counters of their own, which keep their names."""
     if file == _SETTING:
         return None
-    found = _HARDWARE.get(file)
+    found = HARDWARE.get(file)
     return own(found) if found else f"{OWN}hw_{file}_total"
 
 

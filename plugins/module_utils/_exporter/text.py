@@ -20,22 +20,22 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.ports impo
 Labels = Tuple[Tuple[str, str], ...]
 _LONGEST = 256
 _STATES = ("state_id", "physical_state_id", "rate_bytes_per_second")
-_PCIE = {
+PCIE = {
     "current_speed": ("current_link_transfers_per_second", "Speed of the PCIe link, in transfers a second."),
     "max_speed": ("max_link_transfers_per_second", "Speed that both card and slot can do, in transfers a second."),
     "current_width": ("current_link_width", "Lanes of the PCIe link."),
     "max_width": ("max_link_width", "Lanes that both card and slot have."),
 }
-_SENSORS = {
+SENSORS = {
     "temp": ("rdma_device_temperature_celsius", "Temperature of the card or its transceivers (hwmon)."),
     "power": ("rdma_device_power_watts", "Power of the card or its transceivers (hwmon)."),
 }
-_STATS = {
+STATS = {
     "pfc": ("pfc_pause_frames_total", "Priority flow control: pause frames of a priority."),
     "pause": ("pause_frames_total", "Global pause frames."),
     "discards": ("physical_discards_total", "Packets that the port itself discarded."),
 }
-_SUBNET = {
+SUBNET = {
     "lid": "LID of the port, 0 until a subnet manager has given it one.",
     "sm_lid": "LID of the subnet manager, 0 if there is none.",
     "sm_sl": "Service level to the subnet manager.",
@@ -106,7 +106,7 @@ class _Port:
         if self.rail and self._config.rate_gbps:
             text = "Lowest rate that the inventory expects of a rail."
             add("rdma_port_expected_rate_bytes_per_second", text, self._config.rate_gbps * 125e6, self.labels)
-        for name, text in _SUBNET.items():
+        for name, text in SUBNET.items():
             if port.get(name) is not None:
                 add(f"rdma_port_{name}", text, port[name], self.labels)
         for file, (suffix, text) in families.COUNTERS.items():
@@ -121,7 +121,7 @@ class _Port:
         """Counters of the netdev's driver."""
         for key, value in found.items():
             kind, direction, priority = key.split("/")
-            suffix, text = _STATS[kind]
+            suffix, text = STATS[kind]
             more = (("direction", direction), *((("priority", priority),) if priority else ()))
             self._metrics.add(families.OWN + suffix, text, value, (*self.labels, *more))
 
@@ -162,10 +162,10 @@ def _device(metrics: Metrics, name: str, reading: Reading, gpus: Sequence[str]) 
     place = "host" if reading["place"] == ON_HOST else "pod"
     metrics.add("rdma_device_info", "HCAs, and the GPUs that are nearest to each.", 1, (*said, ("place", place)))
     for key, value in (reading["pcie"] or {}).items():
-        suffix, text = _PCIE[key]
+        suffix, text = PCIE[key]
         metrics.add(f"rdma_device_pcie_{suffix}", text, value, labels)
     for kind, label, value in reading["sensors"]:
-        metrics.add(*_SENSORS[kind], value, (*labels, ("sensor", label)))
+        metrics.add(*SENSORS[kind], value, (*labels, ("sensor", label)))
 
 
 def of_presence(metrics: Metrics, config: Configuration, known: Known, history: History) -> None:

@@ -23,6 +23,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.splitter import parse_kv
 from ansible.vars.manager import VariableManager
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import daemon, families, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._tags import TAGS
@@ -35,6 +36,18 @@ SCRIPTS = list(examples.blocks("shell", "sh", "console"))
 PLAYBOOKS = {path.stem for path in CHECKOUT.glob("playbooks/*.yml")}
 # Modules of the kernel, and a resource of the example inventory's group v100.
 OTHERS = {"rdma_cm", "rdma_ucm", "rdma_v100"}
+
+
+def _metrics() -> set[str]:
+    """The exporter's metrics, from the tables and the lines that make them."""
+    tables = [*(suffix for suffix, _text in families.COUNTERS.values()), *families.GAUGES]
+    found = {families.own(suffix) for suffix in tables} | {families.hardware(file) or "" for file in families.HARDWARE}
+    found |= {f"{families.OWN}{suffix}" for suffix, _text in text.STATS.values()}
+    found |= {f"{families.OWN}{name}" for name in text.SUBNET} | {name for name, _text in text.SENSORS.values()}
+    found |= {f"rdma_device_pcie_{suffix}" for suffix, _text in text.PCIE.values()}
+    sources = [Path(file.__file__).read_text("utf-8") for file in (daemon, text)]
+    found |= {f"rdma_exporter_{name}" for name in re.findall(r"\{prefix\}(\w+)", sources[0])}
+    return found | set(re.findall(r'"(rdma_(?:port|device)_\w+)"', sources[1])) | {f"{families.OWN}hw_"}
 
 
 def _inventories() -> list[Block]:
@@ -145,6 +158,6 @@ def test_there_are_examples_of_each_kind() -> None:
 def test_every_variable_that_a_page_names_exists(page: str) -> None:
     named = set(re.findall(r"\brdma_[a-z0-9_]+\*?", examples.text(page)))
     parts = {path.stem for path in CHECKOUT.glob("plugins/*/*.py")} | {path.name for path in CHECKOUT.glob("roles/*")}
-    known = set(variables.options_of()) | parts | OTHERS
+    known = set(variables.options_of()) | parts | OTHERS | _metrics()
     families = {name for name in named if name.endswith("_*") and any(one.startswith(name[:-1]) for one in known)}
     assert named - known - families == set()

@@ -57,10 +57,18 @@ class _Difference:
 
 
 @dataclass
+class _Exporter:
+    unit: str
+    service: Optional[str] = None
+    changes: List[_Change] = field(default_factory=list)
+
+
+@dataclass
 class _Concern:
     changed: bool
     error: Any
     links: Optional[List[_Link]] = None
+    exporter: Optional[_Exporter] = None
     diff: Optional[List[_Difference]] = None
     changes: List[_Change] = field(default_factory=list)
     warnings: List[Any] = field(default_factory=list)

@@ -163,11 +163,11 @@ def _daemons(node: HostEvidence, result: Map) -> Iterator[Check]:
     unit = result.get("unit")
     if of_exporter:
         why = joined(_files(of_exporter, _diff(result)), _SHOWN) or "it does not run, or is not enabled"
-        text = f"{exporter.get('unit')} is not as configured: {why}"
-        yield node.check("daemons", "fail", str(exporter.get("unit")), text, "", "runtime")
+        text = f"{exporter['unit']} is not as configured: {why}"
+        yield node.check("daemons", "fail", exporter["unit"], text, "", "runtime")
     # On a node whose strategy has no daemon there is nothing, and nothing to say.
     if unit is None:
-        yield from _persistence(node, "daemons", result, "")
+        yield from _persistence(node, "daemons", {**result, "changes": changes}, "")
         return
     if files or changes:
         why = joined(files, _SHOWN) or "it does not run, is not enabled, or was not restarted since its last change"

@@ -403,6 +403,9 @@ def test_what_cannot_be_compared_is_a_failure_and_what_was_not_is_none(facts_of:
 
 
 UNIT = "zerocopy-rdma-inject.service"
+EXPORTER = {"unit": "zerocopy-rdma-exporter.service", "service": "active", "changes": []}
+STOPPED = {"kind": "service", "name": EXPORTER["unit"], "before": "stopped", "after": "started"}
+MISSING = {"kind": "file", "name": "/etc/zerocopy-rdma/exporter.json", "before": "absent", "after": "present"}
 RUNS = {"unit": UNIT, "service": "active", "registered": True, "registered_by": "runtime"}
 
 
@@ -416,10 +419,19 @@ RUNS = {"unit": UNIT, "service": "active", "registered": True, "registered_by": 
         ({**RUNS, "registered": False}, ["fail"]),
         ({**RUNS, "config_error": "no JSON", "last_refusal": "no NIC", "refused": 2}, ["fail", "warn"]),
         ({"error": "digest is missing"}, ["fail"]),
+        # Beside it, or alone, the exporter.
+        ({"exporter": EXPORTER}, ["pass"]),
+        ({**RUNS, "exporter": EXPORTER}, ["pass"]),
+        ({**RUNS, "changes": [STOPPED], "exporter": {**EXPORTER, "changes": [STOPPED]}}, ["fail"]),
+        ({"changes": [STOPPED], "exporter": {**EXPORTER, "changes": [STOPPED]}}, ["fail"]),
+        ({"changes": [MISSING], "exporter": {**EXPORTER, "changes": [MISSING]}}, ["fail"]),
     ],
 )
 def test_what_is_said_of_daemons(result: dict[str, Any], verdicts: list[str]) -> None:
     checks = drift.of_node(HostEvidence("lab-01", "lab", drift={"daemons": {"changes": [], **result}}))
     found = [check for check in checks if check.id == "host.daemons"]
     assert [check.verdict for check in found] == verdicts
-    assert {check.subject for check in found if check.verdict != "pass" and "unit" in result} <= {UNIT}
+    assert {check.subject for check in found if check.verdict != "pass" and "unit" in result} <= {
+        UNIT,
+        EXPORTER["unit"],
+    }

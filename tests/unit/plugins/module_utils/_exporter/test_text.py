@@ -101,7 +101,7 @@ def test_no_value_becomes_another_line_or_label(value: str) -> None:
 def test_no_two_files_of_the_kernel_have_one_metric() -> None:
     names = [families.own(suffix) for suffix, _text in families.COUNTERS.values()]
     names += [families.own(suffix) for suffix in families.GAUGES]
-    names += [families.hardware(file) or "" for file in families._HARDWARE]
+    names += [families.hardware(file) or "" for file in families.HARDWARE]
     assert len(set(names)) == len(names)
 
 

@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""The exporter's files and unit below a root of its own; systemd is played, and really asked about the unit."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge, exporter, inject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.exporter import DAEMON
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+
+PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"
+DIRECTORY = "/var/lib/prometheus/node-exporter"
+
+
+def options(root: Path, **own: Any) -> Dict[str, Any]:
+    found = {name: option.get("default") for name, option in exporter.SPEC.items()}
+    found.update(program=base64.b64encode(PROGRAM).decode(), digest=hashlib.sha256(PROGRAM).hexdigest())
+    return {**found, "directory": DIRECTORY, "interpreter": "/usr/bin/python3", "root": str(root), **own}
+
+
+class LiveFiles(Files):
+    """Files below a directory that are those of a running machine."""
+
+    def full(self, path: str) -> str:
+        live, self.live = self.live, False
+        try:
+            return super().full(path)
+        finally:
+            self.live = live
+
+
+class Systemd:
+    """systemd as far as it is asked, with a program that starts or does not."""
+
+    def __init__(self, starts: bool = True) -> None:
+        self.asked: List[str] = []
+        self.starts, self.active = starts, "inactive"
+
+    def __call__(self, argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed:
+        if argv[0] == "journalctl":
+            return Completed(0, '{"message": "the metrics cannot be written", "error": "[Errno 28] ..."}\n', "")
+        if argv[1] == "show":
+            pid = os.getpid() if self.active == "active" else 0
+            return Completed(0, f"ActiveState={self.active}\nSubState=running\nMainPID={pid}\n", "")
+        self.asked.append(argv[1])
+        if argv[1] == "restart":
+            self.active = "active" if self.starts else "failed"
+            return Completed(0 if self.starts else 1, "", "Job failed\n")
+        if argv[1] == "stop":
+            self.active = "inactive"
+        return Completed(0, "", "")
+
+
+def carry_out(root: Path, systemd: Systemd, check: bool = False, **own: Any) -> Dict[str, Any]:
+    files = LiveFiles(str(root))
+    files.live = True
+    return converge.carry_out(DAEMON, files, exporter.request(options(root, **own)), check, systemd)
+
+
+def kinds(result: Dict[str, Any]) -> List[str]:
+    return [f"{each['kind']} {os.path.basename(each['name'])} {each['after']}" for each in result["changes"]]
+
+
+def test_it_is_installed_changed_and_removed(tmp_path: Path) -> None:
+    systemd = Systemd()
+    predicted = carry_out(tmp_path, systemd, check=True)
+    assert (systemd.asked, list(tmp_path.iterdir())) == ([], [])
+    done = carry_out(tmp_path, systemd)
+    assert done["changes"] == predicted["changes"]
+    assert kinds(done) == [
+        "file zerocopy-rdma-exporter.service present",
+        "file exporter.json present",
+        "file exporter.pyz present",
+        "unit zerocopy-rdma-exporter.service enabled",
+        "service zerocopy-rdma-exporter.service started",
+    ]
+    assert systemd.asked == ["daemon-reload", "reset-failed", "restart"]
+    assert (done["service"], "registered" in done, done["warnings"]) == ("active", False, [])
+    # The program takes what prepare writes.
+    written = configuration.read((tmp_path / DAEMON.config[1:]).read_text())
+    assert (written.directory, written.interval) == (DIRECTORY, 15)
+    assert carry_out(tmp_path, systemd)["changed"] is False
+    # Of a new configuration it is told by a restart.
+    systemd.asked.clear()
+    rails = [{"name": "0", "hca": "mlx5_0", "port": 1, "pci": ""}]
+    again = carry_out(tmp_path, systemd, rails=rails, rate_gbps=400.0)
+    assert kinds(again) == ["file exporter.json present", "service zerocopy-rdma-exporter.service restarted"]
+    assert systemd.asked == ["reset-failed", "restart"]
+    gone = carry_out(tmp_path, systemd, state="absent")
+    assert "service zerocopy-rdma-exporter.service stopped" in kinds(gone)
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "lock"] == []
+    assert carry_out(tmp_path, systemd, state="absent")["changed"] is False
+
+
+def test_one_that_does_not_start_says_why_and_the_next_run_tries_again(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match=r"zerocopy-rdma-exporter\.service does not start: .*cannot be written"):
+        carry_out(tmp_path, Systemd(starts=False))
+    systemd = Systemd()
+    assert kinds(carry_out(tmp_path, systemd)) == ["service zerocopy-rdma-exporter.service started"]
+
+
+def test_in_an_image_it_is_written_and_nothing_is_asked(tmp_path: Path) -> None:
+    found = exporter.converge(options(tmp_path), False, Systemd())
+    assert found["exporter"]["changes"] == found["changes"]
+    assert os.readlink(tmp_path / DAEMON.enabled[1:]) == DAEMON.unit_path
+    assert "unit" not in found
+    gone = exporter.converge(options(tmp_path, state="absent"), False, Systemd())
+    assert gone["changed"]
+    assert "exporter" not in exporter.converge(options(tmp_path, state="absent"), False, Systemd())
+
+
+@pytest.mark.parametrize(
+    ("own", "right"),
+    [
+        ({"listen": "0.0.0.0:9880"}, "exactly one of them"),
+        ({"directory": ""}, "exactly one of them"),
+        ({"directory": "", "listen": "node:9880"}, "an IP address and a port"),
+        ({"directory": "relative"}, "directory is 'relative'"),
+        ({"directory": "/a b"}, "directory is '/a b'"),
+        ({"directory": "/a\nExecStart=/bin/sh"}, "directory is"),
+        ({"interval": 0}, "5 to 300"),
+        ({"interpreter": "/home/me/python3"}, "which the unit hides"),
+        ({"digest": ""}, "digest is missing"),
+        ({"program": "AAAA"}, "SHA-256 digest"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anything_is_written(tmp_path: Path, own: Dict[str, Any], right: str) -> None:
+    with pytest.raises(HostError, match=right):
+        exporter.converge(options(tmp_path, **own), False, Systemd())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    lost = str(tmp_path / "lost")
+    with pytest.raises(HostError, match="which is no directory"):
+        exporter.converge(options(Path("/"), directory=lost), True, Systemd())
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("directory", ["", DIRECTORY])
+def test_systemd_understands_the_unit(tmp_path: Path, directory: str) -> None:
+    path = tmp_path / DAEMON.unit
+    path.write_text(exporter.unit("/bin/true", directory))
+    argv = ["systemd-analyze", "verify", "--man=no", str(path)]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, encoding="utf-8")
+    assert [line for line in done.stdout.splitlines() if DAEMON.unit in line] == []
+    lines = path.read_text().splitlines()
+    # Nothing of the network but an address to listen on, and no right more than it needs.
+    assert ("IPAddressDeny=any" in lines) is bool(directory)
+    assert ("RestrictAddressFamilies=AF_UNIX AF_NETLINK" in lines) is bool(directory)
+    own = "CAP_SYS_ADMIN CAP_DAC_OVERRIDE" if directory else "CAP_SYS_ADMIN"
+    assert f"CapabilityBoundingSet={own}" in lines
+
+
+def test_both_daemons_share_what_none_of_them_needs() -> None:
+    ours, other = (set(text.splitlines()) for text in (exporter.unit("/p", "/d"), inject.unit("/p", "")))
+    shared = {line for line in other if line.startswith(("Protect", "NoNew", "Lock", "RestrictReal", "RestrictSUID"))}
+    assert len(shared) >= 11
+    assert shared <= ours
