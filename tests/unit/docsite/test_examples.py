@@ -45,7 +45,7 @@ def _metrics() -> set[str]:
     found |= {f"{families.OWN}{suffix}" for suffix, _text in text.STATS.values()}
     found |= {f"{families.OWN}{name}" for name in text.SUBNET} | {name for name, _text in text.SENSORS.values()}
     found |= {f"rdma_device_pcie_{suffix}" for suffix, _text in text.PCIE.values()}
-    sources = [Path(file.__file__).read_text("utf-8") for file in (daemon, text)]
+    sources = [Path(str(file.__file__)).read_text("utf-8") for file in (daemon, text)]
     found |= {f"rdma_exporter_{name}" for name in re.findall(r"\{prefix\}(\w+)", sources[0])}
     return found | set(re.findall(r'"(rdma_(?:port|device)_\w+)"', sources[1])) | {f"{families.OWN}hw_"}
 
