@@ -12,7 +12,7 @@ import ipaddress
 import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu
 
 # Seconds. A shorter interval would not leave time for a look that has to be begun again.
 SHORTEST, LONGEST = 5, 300
@@ -27,7 +27,7 @@ class ConfigurationError(Exception):
 
 
 class Rail(NamedTuple):
-    """A port that the plan names: by HCA and port, or by PCI address alone."""
+    """A port that the plan names, by its HCA or the PCI address of that; what is not known is empty."""
 
     name: str
     hca: str
@@ -46,10 +46,8 @@ class Configuration(NamedTuple):
     interval: int = 15
     rails: Tuple[Rail, ...] = ()
     rate_gbps: float = 0.0
-    drivers: Tuple[str, ...] = tuple(selection.DEFAULT_DRIVERS)
     gpu_vendors: Tuple[str, ...] = tuple(gpu.DEFAULT_VENDORS)
     gpu_classes: Tuple[str, ...] = tuple(gpu.DEFAULT_CLASSES)
-    allow_software: bool = False
 
 
 def address(text: str) -> Tuple[str, int]:

@@ -34,7 +34,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 
 RUNTIME, KUBELET, HOST, GPUS = "runtime", "kubelet", "host", "gpus"
 _HCA, _NETNS = "hca:", "netns:"
-_IDENTITY = ("made", "pci", "software", "driver", "firmware", "board", "type", "uverbs", "parent")
+_IDENTITY = ("made", "pci", "pf", "software", "driver", "firmware", "board", "type", "uverbs", "parent")
 # The place of what is in the host's network namespace; others are numbers of namespaces.
 ON_HOST = 0
 

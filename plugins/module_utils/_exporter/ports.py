@@ -125,6 +125,8 @@ def identity(tree: Tree, name: str) -> Reading:
     return {
         "made": made(tree, name),
         "pci": address,
+        # Of a VF, the function that it is one of.
+        "pf": tree.target_name(f"{pci.DEVICES}/{address}/physfn") or "" if address else "",
         "software": parent is not None or not address,
         "driver": "rxe" if parent else (tree.target_name(f"{pci.DEVICES}/{address}/driver") or "" if address else ""),
         "firmware": tree.text(directory + "/fw_ver") or "",

@@ -73,9 +73,9 @@ class Metrics:
 def rail_of(config: Configuration, reading: Reading, number: str) -> str:
     """The rail of a port in the plan, empty if it is none."""
     for rail in config.rails:
-        if (rail.hca and (rail.hca, str(rail.port)) == (reading["name"], number)) or (
-            rail.pci and not rail.hca and rail.pci == reading["pci"]
-        ):
+        # udev may have renamed the HCA since it was planned. A VF is in the rail of its port.
+        same = rail.hca == reading["name"] or (rail.pci and rail.pci in (reading["pci"], reading["pf"]))
+        if same and (str(rail.port) == number or reading["pf"]):
             return rail.name
     return ""
 

@@ -45,10 +45,14 @@ _TYPES = {"InfiniBand": "infiniband", "Ethernet": "ethernet"}
 
 @dataclass
 class LinkPlan:
-    """``links`` and ``unmanaged`` are options of ``_prepare/links``; ``warnings`` is what it cannot do."""
+    """``links`` and ``unmanaged`` are options of ``_prepare/links``; ``warnings`` is what it cannot do.
+
+    ``rails`` are the ports of all rails, also those that have no netdev to configure.
+    """
 
     links: List[Dict[str, Any]] = field(default_factory=list)
     unmanaged: List[Dict[str, Any]] = field(default_factory=list)
+    rails: List[Dict[str, Any]] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
 
 
@@ -272,6 +276,9 @@ def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     if asked(values) is None:
         return result
     planned, rails, wanted = _planned(host, values, every, facts)
+    result.rails = [
+        {"name": str(rail), "hca": port.hca, "port": port.number, "pci": port.pci or ""} for rail, port in rails.items()
+    ]
     tables, guids = rail_tables(planned), vfs.guids(values, rails, facts)
     for rail, port in rails.items():
         if not port.configurable or not (rail in planned or values.get(MTU) or values.get(vfs.VFS)):

@@ -8,8 +8,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
@@ -18,45 +17,32 @@ EXPORTER = "exporter"
 _START = "_exporter.main"
 _OWN = ("directory", "listen", "interval")
 # Variables of another role, since facts depend on them as well.
-_DISCOVERED = ("root", "drivers", "gpu_vendors", "allow_software")
-# As the links of rails are called.
-_RAIL = re.compile(r"rdma-rail([0-9]{1,4})")
+_DISCOVERED = ("root", "gpu_vendors")
 
 
 def options(
-    values: Mapping[str, Any], wanted: bool, links: Sequence[Mapping[str, Any]] = ()
+    values: Mapping[str, Any], wanted: bool, rails: Sequence[Mapping[str, Any]] = ()
 ) -> Dict[str, Dict[str, Any]]:
-    """By name the options of all daemons on a host with these variables (in their types) and links.
+    """By name the options of all daemons on a host with these variables (in their types) and ports of rails.
 
     Those that it shall not have go, and without ``wanted`` all of them.
     """
     found = registry.daemons(values, wanted)
     if wanted and values["rdma_exporter_enabled"]:
-        found[EXPORTER] = _exporter(values, links)
+        found[EXPORTER] = _exporter(values, rails)
     else:
         found[EXPORTER] = {"root": values["rdma_discover_root"], "state": "absent"}
     return found
 
 
-def _exporter(values: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+def _exporter(values: Mapping[str, Any], rails: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
     return {
         **{name: values[f"rdma_exporter_{name}"] for name in _OWN},
         **{name: values[f"rdma_discover_{name}"] for name in _DISCOVERED},
-        "rails": _rails(links),
+        "rails": [dict(rail) for rail in rails],
         "rate_gbps": float(values["rdma_discover_expect_rate_gbps"] or 0),
         "state": "present",
     }
-
-
-def _rails(links: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
-    """The ports of the rails, as far as the plan knows more of them than a MAC address."""
-    found: List[Dict[str, Any]] = []
-    for link in links:
-        match = _RAIL.fullmatch(link["name"])
-        if match and (link.get("hca") or link.get("pci")):
-            place = {"hca": link.get("hca") or "", "port": link.get("port") or 1, "pci": link.get("pci") or ""}
-            found.append({"name": match.group(1), **place})
-    return found
 
 
 def programs() -> Dict[str, Callable[[], bytes]]:

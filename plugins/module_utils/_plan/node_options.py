@@ -91,7 +91,7 @@ def present(values: Values, links: LinkPlan) -> NodeOptions:
         kernel=_kernel(values),
         links=_links(values, links),
         runtime=_runtime(values) if values["rdma_runtime_flavour"] != _NO_RUNTIME else None,
-        daemons=daemons.options(values, wanted=True, links=links.links),
+        daemons=daemons.options(values, wanted=True, rails=links.rails),
         images=images(values),
     )
 

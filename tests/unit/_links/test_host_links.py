@@ -270,7 +270,8 @@ def test_vfs_are_left_to_their_pods(facts_of: Facts) -> None:
 def test_each_link_gets_its_vfs(facts_of: Facts) -> None:
     found = plan(facts_of("case-vf"), vfs=2, ports=[{"hca": "mlx5_0"}])
     link = {"name": "rdma-rail0", "hca": "mlx5_0", "port": 1, "type": "ethernet", "vfs": 2}
-    assert found == host_links.LinkPlan(links=[link])
+    rail = {"name": "0", "hca": "mlx5_0", "port": 1, "pci": "0000:5e:00.0"}
+    assert found == host_links.LinkPlan(links=[link], rails=[rail])
     assert [request.parse([link])[0].vfs for link in found.links] == [2]
     none = plan(facts_of("case-vf"), vfs=0, mtu=9000, ports=[{"hca": "mlx5_0"}])
     assert ["vfs" in link for link in none.links] == [False]

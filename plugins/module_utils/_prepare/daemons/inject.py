@@ -15,6 +15,7 @@ import json
 import os
 from typing import Any, Dict, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import selection
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import (
     HARDENED,
@@ -52,6 +53,8 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "environment": {"type": "bool", "default": True},
     "metrics": {"type": "str", "default": ""},
     "log_level": {"type": "str", "choices": ["debug", "info", "warning", "error"], "default": "info"},
+    "drivers": {"type": "list", "elements": "str", "default": list(selection.DEFAULT_DRIVERS)},
+    "allow_software": {"type": "bool", "default": False},
     "socket": {"type": "str", "default": "/var/run/nri/nri.sock"},
     "await_seconds": {"type": "int", "default": 30},
     **_SHARED,

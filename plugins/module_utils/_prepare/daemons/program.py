@@ -15,16 +15,14 @@ import os
 import sys
 from typing import Any, Dict, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
 
 # Options of each, beside its own.
 SPEC: Dict[str, Dict[str, Any]] = {
-    "drivers": {"type": "list", "elements": "str", "default": list(selection.DEFAULT_DRIVERS)},
     "gpu_vendors": {"type": "list", "elements": "str", "default": list(gpu.DEFAULT_VENDORS)},
     "gpu_classes": {"type": "list", "elements": "str", "default": list(gpu.DEFAULT_CLASSES)},
-    "allow_software": {"type": "bool", "default": False},
     "interpreter": {"type": "str"},
     "digest": {"type": "str"},
     "program": {"type": "str"},

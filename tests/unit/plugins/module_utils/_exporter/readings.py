@@ -27,6 +27,7 @@ def hca(name: str = "mlx5_0", place: int = 0, **own: Any) -> Dict[str, Any]:
         "made": 1,
         "name": name,
         "pci": "0000:3b:00.0",
+        "pf": "",
         "software": False,
         "driver": "mlx5_core",
         "firmware": "28.39.1002",

@@ -160,7 +160,7 @@ def test_an_hca_that_appears_and_goes_is_told_of(start: Callable[..., Running]) 
         ('{"directory": "/d", "interval": true}', "it must be like 15"),
         ('{"directory": "/d", "more": 1}', "is not one of directory"),
         ('{"directory": "/d", "rails": [{"name": "0"}]}', "name, hca, port and pci"),
-        ('{"directory": "/d", "drivers": "mlx5_core"}', "a list of text"),
+        ('{"directory": "/d", "gpu_vendors": "10de"}', "a list of text"),
     ],
 )
 def test_a_wrong_configuration_is_refused(content: str, right: str) -> None:

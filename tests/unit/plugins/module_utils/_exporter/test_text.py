@@ -71,6 +71,22 @@ def test_node_exporter_s_own_metrics_are_only_of_what_it_does_not_see() -> None:
     assert of(Configuration(listen="0.0.0.0:9880"), hca())[name, PORT] == 40
 
 
+@pytest.mark.parametrize(
+    ("reading", "rail"),
+    [
+        (hca(), "3"),
+        (hca("mlx5_1", pci="0000:5e:00.0"), ""),
+        (hca("ibp59s0"), "3"),
+        (hca("mlx5_7", pci="0000:3b:00.2", pf="0000:3b:00.0"), "3"),
+        (hca("mlx5_7", pci="0000:5e:00.2", pf="0000:5e:00.0"), ""),
+    ],
+)
+def test_the_rail_of_a_port_is_that_of_its_function(reading: Dict[str, Any], rail: str) -> None:
+    config = FILE._replace(rails=(Rail("3", "mlx5_0", 1, "0000:3b:00.0"),))
+    assert text.rail_of(config, reading, "1") == rail
+    assert text.rail_of(config, hca(), "2") == ""
+
+
 def test_a_pod_that_holds_a_port() -> None:
     pods = Pods({"s": Pod("vllm-0", "llm")}, {"c": Container("main", "s", ("231:192",))})
     ((_name, labels),) = [key for key in of(FILE, hca(), pods=pods) if key[0] == "rdma_port_pod_info"]
