@@ -7,7 +7,7 @@
 """A look in a child process, since a file of sysfs can hang: no signal ends a driver's wait for its firmware.
 
 The child says what it begins and what it has found, line by line. If it falls silent it is killed, what it was at is
-left out, and another child does the rest. What hangs is tried again once its child is gone.
+left out, and another child does the rest, as where the child fails. What hangs is tried again once its child is gone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ Tell = Callable[[Message], None]
 Body = Callable[[Tell, Set[str]], None]
 
 BEGIN, END = "begin", "end"
+_FAILED = "failed"
 # Seconds without a word.
 _SILENCE = 2.5
 _CHUNK = 1 << 16
@@ -40,8 +41,13 @@ def _talk(body: Body, skip: Set[str], descriptor: int) -> None:
             if message[0] == BEGIN:
                 pipe.flush()
 
-        body(tell, skip)
-        tell([END])
+        try:
+            body(tell, skip)
+        except Exception as error:  # pylint: disable=broad-except
+            # Whatever it is, the next look is a new process.
+            tell([_FAILED, repr(error)])
+        else:
+            tell([END])
 
 
 class Worker:
@@ -88,9 +94,6 @@ class Worker:
                     signal.signal(number, signal.SIG_DFL)
                 _talk(self._body, skip, writer)
                 code = 0
-            except BaseException as error:  # pylint: disable=broad-except
-                with contextlib.suppress(Exception):
-                    os.write(2, f"a look failed: {error!r}\n".encode("utf-8", "replace"))
             finally:
                 os._exit(code)
         os.close(writer)
@@ -108,16 +111,17 @@ class Worker:
             except BlockingIOError:
                 return found
             if not data:
-                if not any(message[0] == END for message in found):
-                    self.failed = self.failed or f"the process that reads ended at {self._at or 'its beginning'}"
+                if not self._ended():
                     found.append([END])
-                self._leave(kill=False)
                 return found
             self._heard = time.monotonic()
             lines = (self._rest + data).split(b"\n")
             self._rest = lines.pop()
             for line in lines:
                 message: Message = json.loads(line)
+                if message[0] == _FAILED:
+                    self.failed = f"{self._at or 'the beginning'}: {message[1]}"
+                    continue
                 if message[0] == BEGIN:
                     if self._at:
                         self._done.add(self._at)
@@ -135,14 +139,23 @@ class Worker:
         """See to a child that has been silent for too long. Whether the look goes on."""
         if self._pipe is None or time.monotonic() < self.until:
             return self._pipe is not None
-        at = self._at
-        self.hung.append(at)
-        self.stuck[self._pid] = at
+        self.stuck[self._pid] = self._at
         self._leave(kill=True)
-        if not at:
-            return False
-        self._fork()
-        return True
+        return self._without()
+
+    def _ended(self) -> bool:
+        """See to a child that has ended before its time. Whether the look goes on."""
+        self.failed = self.failed or f"the process that reads ended at {self._at or 'its beginning'}"
+        self._leave(kill=False)
+        return self._without()
+
+    def _without(self) -> bool:
+        """Go on without the step that did not come to its end, unless it was tried without before."""
+        again = bool(self._at) and self._at not in self.hung
+        self.hung.append(self._at)
+        if again:
+            self._fork()
+        return again
 
     def stop(self) -> None:
         """End the look, whatever is missing of it."""

@@ -69,25 +69,37 @@ def test_what_hung_is_tried_again(tmp_path: Path) -> None:
     assert (said, found.hung, "b" in found.stuck.values()) == (["a", "b", "c"], [], False)
 
 
-def test_a_child_that_ends_early_is_said() -> None:
-    def body(tell: Tell, _skip: Set[str]) -> None:
-        tell([worker.BEGIN, "a"])
-        os._exit(3)
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [
+        (lambda: os._exit(3), "the process that reads ended at b"),
+        (lambda: os.kill(os.getpid(), 9), "the process that reads ended at b"),
+        (lambda: int("no"), "b: ValueError"),
+    ],
+    ids=["exits", "is killed", "fails"],
+)
+def test_where_a_child_ends_early_the_rest_is_read_without(ends: Callable[[], Any], why: str) -> None:
+    def body(tell: Tell, skip: Set[str]) -> None:
+        for name in [name for name in "abc" if name not in skip]:
+            tell([worker.BEGIN, name])
+            if name == "b":
+                ends()
+            tell(["found", name])
 
     found = Worker(body)
-    assert whole(found)[-1] == [worker.END]
-    assert found.failed == "the process that reads ended at a"
+    said = [message[1] for message in whole(found) if message[0] == "found"]
+    assert (said, found.hung) == (["a", "c"], ["b"])
+    assert found.failed.startswith(why)
 
 
-def test_an_error_in_the_child_is_said_and_ends_the_look(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_step_that_cannot_be_left_out_ends_the_look() -> None:
     def body(tell: Tell, _skip: Set[str]) -> None:
         tell([worker.BEGIN, "a"])
         raise ValueError("no")
 
     found = Worker(body)
     assert whole(found)[-1] == [worker.END]
-    assert "ValueError" in capfd.readouterr().err
-    assert found.failed
+    assert found.failed == "a: ValueError('no')"
 
 
 def test_no_process_is_left(tmp_path: Path) -> None:
