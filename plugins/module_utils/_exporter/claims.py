@@ -6,8 +6,8 @@
 
 """Claims of this node's containers, as the kubelet tells monitoring (PodResources, v1).
 
-The numbers of fields are those of k8s.io/kubelet 0.37, pkg/apis/podresources/v1/api.proto. Dynamic resources are there
-since Kubernetes 1.27; an older kubelet, or one without the feature, tells of none.
+The numbers of fields are those of k8s.io/kubelet 0.37, pkg/apis/podresources/v1/api.proto. Claims are among them by
+default since Kubernetes 1.34 (KubeletPodResourcesDynamicResources); a kubelet without the feature tells of none.
 """
 
 from __future__ import annotations

@@ -161,7 +161,10 @@ class Look:
         # Also where an earlier process of this look did: what follows needs it.
         self._tell([BEGIN, HOST])
         if self._tree.live:
-            self._say(["links", ON_HOST, namespaces.links()])
+            try:
+                self._say(["links", ON_HOST, namespaces.links()])
+            except OSError as error:
+                self._say(["error", HOST, f"netdevs cannot be listed: {error}"])
         self._netdevs = self._of_ports()
         return self._tree.names(infiniband.CLASS)
 
@@ -181,7 +184,7 @@ class Look:
         for number, port in reading["ports"].items():
             netdev = self._netdevs.get((name, int(number))) or self._recorded(reading)
             link = links.get(netdev)
-            port["netdev"], port["netdev_place"] = netdev, place
+            port["netdev"] = netdev
             port["downs"] = link.downs if link and link.up else None
             if link and not reading["software"]:
                 port["stats"] = self._stats(link)
@@ -225,6 +228,9 @@ class Look:
                 if namespaces.inode(path) == inode:
                     with entering.inside(path):
                         self._pod(entering, inode, seen)
+            except FileNotFoundError:
+                # The pod has ended.
+                continue
             except OSError as error:
                 self._tell(["error", f"{_NETNS}{inode}", f"{path}: {error}"])
 

@@ -13,6 +13,7 @@ OCI specification in it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -119,14 +120,7 @@ def _pod(path: str, identity: str, listed: bytes) -> Pod:
     metadata = protobuf.submessage(listed, 2)
     pod = Pod(protobuf.text(metadata, 1), protobuf.text(metadata, 3))
     netns = netns_of(_information(path, "PodSandboxStatus", identity))
-    return pod._replace(netns=netns, inode=_inode(netns)) if netns else pod
-
-
-def _inode(path: str) -> int:
-    try:
-        return namespaces.inode(path)
-    except OSError:
-        return 0
+    return pod._replace(netns=netns, inode=namespaces.inode(netns)) if netns else pod
 
 
 def _container(path: str, identity: str, listed: bytes) -> Container:
@@ -163,9 +157,8 @@ def _each(
             found[identity] = before[identity]
         elif left[0] > 0:
             left[0] -= 1
-            try:
+            # Neither where the runtime rejects the request, nor where the namespace cannot be found: it has ended since
+            # it was listed, or the next look tells more.
+            with contextlib.suppress(grpc.RejectedError, FileNotFoundError):
                 found[identity] = ask(path, identity, message)
-            except grpc.RejectedError:
-                # It has ended since it was listed.
-                continue
     return found

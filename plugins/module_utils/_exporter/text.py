@@ -83,9 +83,9 @@ def rail_of(config: Configuration, reading: Reading, number: str) -> str:
 class _Port:
     """One port of an HCA, and where its metrics go."""
 
-    def __init__(self, metrics: Metrics, config: Configuration, reading: Reading, number: str) -> None:
+    def __init__(self, metrics: Metrics, config: Configuration, reading: Reading, number: str, netdev: str) -> None:
         self._metrics, self._config, self._reading, self._number = metrics, config, reading, number
-        self._port = reading["ports"][number]
+        self._port, self._netdev = reading["ports"][number], netdev
         self.rail = rail_of(config, reading, number)
         self.labels: Labels = (("device", str(reading["name"])), ("port", number))
         # node_exporter has the same for what it finds itself, and a metric that two have is an error.
@@ -95,7 +95,7 @@ class _Port:
         port, add = self._port, self._metrics.add
         info = (
             *self.labels,
-            ("netdev", port["netdev"]),
+            ("netdev", self._netdev),
             ("link_layer", port["link_layer"]),
             ("pci_address", self._reading["pci"]),
             ("rail", self.rail),
@@ -145,7 +145,7 @@ def of_hcas(metrics: Metrics, config: Configuration, known: Known, history: Hist
             downs = port["downs"] if reading["place"] == place else moved.downs if moved and moved.up else None
             seen = Seen(place, port["state_id"] == ACTIVE, port["counters"].get("link_downed"), downs)
             history.port(name, number, seen)
-            written = _Port(metrics, config, reading, number)
+            written = _Port(metrics, config, reading, number, port["netdev"] or (moved.name if moved else ""))
             written.write()
             written.stats(port.get("stats") or known.of_links.get(str(reading["pci"]), {}))
             flaps = history.flaps[name][number]

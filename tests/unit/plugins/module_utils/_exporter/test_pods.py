@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import socket
 import threading
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import grpc
-from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import claims, pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import claims, namespaces, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.pods import Pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import protobuf
 
@@ -40,6 +41,12 @@ def recorded(request: bytes) -> bytes:
         if method.encode() in request and identity.encode() in request:
             return answered(answer)
     return _frame(1, 5, b"\x88")
+
+
+@pytest.fixture(autouse=True)
+def _namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the recorded node."""
+    monkeypatch.setattr(namespaces, "inode", lambda _path: 4026532352)
 
 
 @pytest.fixture
@@ -91,6 +98,17 @@ def test_pods_and_containers_of_a_real_node(served: Any) -> None:
         {"main", "dranet"},
         2,
     )
+
+
+def test_a_pod_whose_namespace_is_not_there_yet_is_asked_about_again(
+    served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = served(recorded)
+    with monkeypatch.context() as early:
+        early.setattr(namespaces, "inode", os.stat)
+        found = pods.read(path, NOTHING)
+    assert {pod.name for pod in found.pods.values()} == {"dranet-trixie-mbpsl"}
+    assert {pod.name for pod in pods.read(path, found).pods.values()} == {"dranet-trixie-mbpsl", "plain-trixie"}
 
 
 def test_what_is_known_is_not_asked_about_again(served: Any) -> None:
