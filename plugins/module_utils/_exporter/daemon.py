@@ -109,7 +109,7 @@ class Exporter:
         """Publish what a look has found, also if it did not come to its end."""
         self._looks += 1
         self._hung += len(self._worker.hung)
-        hung = {*self._worker.hung, *self._worker.stuck.values()} - {""}
+        hung = self._worker.left_out
         self._sources(hung)
         unread = {
             name for name in self._history.devices if f"hca:{name}" in hung or (name not in self._known.hcas and hung)
@@ -153,9 +153,9 @@ class Exporter:
         seconds = round(time.monotonic() - self._began, 4)
         metrics.add(f"{prefix}look_seconds", "How long the last look took.", seconds)
         metrics.add(f"{prefix}looks_total", "Looks since the exporter started.", self._looks)
-        metrics.add(f"{prefix}hung_total", "Reads that were given up because they hung.", self._hung)
+        metrics.add(f"{prefix}hung_total", "Reads that hung or failed.", self._hung)
         for name in sorted(hung):
-            metrics.add(f"{prefix}hung", "What hung in the last look, and is missing.", 1, (("step", name),))
+            metrics.add(f"{prefix}hung", "What hung or failed, and is left out.", 1, (("step", name),))
         for name in _SOURCES:
             up = name not in self._known.errors and name not in hung
             metrics.add(f"{prefix}source_up", "Whether a source has answered.", up, (("source", name),))

@@ -28,6 +28,8 @@ BEGIN, END = "begin", "end"
 _FAILED = "failed"
 # Seconds without a word.
 _SILENCE = 2.5
+# Of so many looks, one tries again what never comes to its end.
+_RAREST = 32
 _CHUNK = 1 << 16
 _LONGEST = 1 << 23
 
@@ -61,6 +63,9 @@ class Worker:
         self._at = ""
         self._heard = 0.0
         self._done: Set[str] = set()
+        # How often in a row a step did not come to its end, and the looks for which it is left out.
+        self._failures: Dict[str, int] = {}
+        self._resting: Dict[str, int] = {}
         self.stuck: Dict[int, str] = {}
         self.hung: List[str] = []
         self.failed = ""
@@ -75,15 +80,21 @@ class Worker:
         """When to see to a child that says nothing."""
         return self._heard + _SILENCE
 
+    @property
+    def left_out(self) -> Set[str]:
+        """The steps of which a look has nothing."""
+        return {*self.hung, *self.stuck.values(), *self._resting} - {""}
+
     def begin(self) -> None:
         """Begin a look."""
         self._reap()
+        self._resting = {step: looks - 1 for step, looks in self._resting.items() if looks > 1}
         self._done, self.hung, self.failed = set(), [], ""
         self._fork()
 
     def _fork(self) -> None:
         reader, writer = os.pipe()
-        skip = self._done | set(self.stuck.values()) | set(self.hung)
+        skip = self._done | self.left_out
         self._pid = os.fork()
         if not self._pid:
             code = 1
@@ -125,6 +136,7 @@ class Worker:
                 if message[0] == BEGIN:
                     if self._at:
                         self._done.add(self._at)
+                        self._failures.pop(self._at, None)
                     self._at = message[1]
                 found.append(message)
             if len(self._rest) > _LONGEST:
@@ -153,6 +165,10 @@ class Worker:
         """Go on without the step that did not come to its end, unless it was tried without before."""
         again = bool(self._at) and self._at not in self.hung
         self.hung.append(self._at)
+        times = self._failures.get(self._at, 0)
+        self._failures[self._at] = times + 1
+        # Tried again at the next look, then ever more rarely: each try costs the time until it is given up.
+        self._resting[self._at] = min(2**times, _RAREST)
         if again:
             self._fork()
         return again

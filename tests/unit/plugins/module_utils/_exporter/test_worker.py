@@ -56,6 +56,22 @@ def test_what_hangs_is_left_out_and_the_rest_is_read(tmp_path: Path) -> None:
     assert (said, found.hung, found.failed) == (["a", "c"], ["b"], "")
 
 
+def test_what_always_fails_is_tried_ever_more_rarely() -> None:
+    def body(tell: Tell, skip: Set[str]) -> None:
+        for name in [name for name in "ab" if name not in skip]:
+            tell([worker.BEGIN, name])
+            if name == "a":
+                raise ValueError("no")
+
+    found = Worker(body)
+    tried = []
+    for number in range(16):
+        whole(found)
+        assert found.left_out == {"a"}
+        tried += [number] if found.hung else []
+    assert tried == [0, 1, 3, 7, 15]
+
+
 def test_what_hung_is_tried_again(tmp_path: Path) -> None:
     fifo = str(tmp_path / "state")
     os.mkfifo(fifo)
