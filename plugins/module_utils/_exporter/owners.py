@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.claims import Claimed, Claims
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.look import ON_HOST, Known
@@ -56,17 +56,24 @@ class Owners:
         for container in known.pods.containers.values():
             for number in container.devices:
                 self._by_device.setdefault(number, []).append(container)
-        self._places: Dict[str, int] = {
-            link.pci: place for place, links in known.links.items() for link in links if link.pci and not link.kind
-        }
+        moved = [(place, link) for place, links in known.links.items() for link in links if link.pci and not link.kind]
+        self._by_pci = {link.pci: (place, link) for place, link in moved}
+        names = [link.name for _place, link in moved]
+        # A software device tells its netdev by name, and pods may well call theirs the same.
+        self._by_name = {link.name: (place, link) for place, link in moved if names.count(link.name) == 1}
         self._children = _children(known.links)
         self._index = {link.name: link.number for link in known.host_links}
 
     def place(self, reading: Reading, port: Mapping[str, object]) -> int:
         """The network namespace that a port's netdev, or else its HCA, is in."""
-        if reading["place"] == ON_HOST and not port["netdev"] and reading["pci"] in self._places:
-            return self._places[reading["pci"]]
-        return int(reading["place"])
+        found = self.moved(reading, port)
+        return found[0] if found else int(reading["place"])
+
+    def moved(self, reading: Reading, port: Mapping[str, object]) -> Optional[Tuple[int, Link]]:
+        """Where the netdev of a port is that the host sees without it, ``None`` if there is none in a pod."""
+        if reading["place"] != ON_HOST or port["netdev"]:
+            return None
+        return self._by_pci.get(reading["pci"]) or self._by_name.get(reading["parent"])
 
     def of(self, reading: Reading, port: Mapping[str, object]) -> List[Owner]:
         """The pods and containers that hold a port, each once."""
@@ -100,9 +107,11 @@ class Owners:
         pod = self._known.pods.pods.get(sandbox)
         if pod is None:
             return
+        found = self.moved(reading, {"netdev": netdev})
+        address = str(reading["pci"] or (found[1].pci if found else ""))
         for container in containers:
             claimed = _claimed(self._known.claims, pod.namespace, pod.name, container.name)
-            claim = claim_of(claimed, str(reading["pci"]), netdev)
+            claim = claim_of(claimed, address, netdev)
             yield Owner(pod.namespace, pod.name, container.name, claim, how)
 
 

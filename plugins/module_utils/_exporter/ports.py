@@ -148,7 +148,9 @@ def _of_class(tree: Tree, name: str) -> str:
 
 def read(tree: Tree, name: str, known: Optional[Reading] = None) -> Reading:
     """The figures of one HCA; ``known`` is its identity from an earlier look."""
-    found = dict(known) if known and known["made"] == made(tree, name) else identity(tree, name)
+    same = known is not None and known["made"] == made(tree, name)
+    # Of a software device that was first seen while its netdev was in a pod, the function is still to be found.
+    found = dict(known) if known and same and (known["pci"] or not known["parent"]) else identity(tree, name)
     found["name"] = name
     numbers = tree.names(f"{infiniband.CLASS}/{name}/ports")
     found["ports"] = {

@@ -141,13 +141,13 @@ def of_hcas(metrics: Metrics, config: Configuration, known: Known, history: Hist
         gpus = ",".join(known.gpus.get(name, []))
         for number, port in reading["ports"].items():
             place = owners.place(reading, port)
-            moved = next((link for link in known.links.get(place, []) if link.pci == reading["pci"]), None)
+            moved = (owners.moved(reading, port) or (place, None))[1]
             downs = port["downs"] if reading["place"] == place else moved.downs if moved and moved.up else None
             seen = Seen(place, port["state_id"] == ACTIVE, port["counters"].get("link_downed"), downs)
             history.port(name, number, seen)
             written = _Port(metrics, config, reading, number, port["netdev"] or (moved.name if moved else ""))
             written.write()
-            written.stats(port.get("stats") or known.of_links.get(str(reading["pci"]), {}))
+            written.stats(port.get("stats") or known.of_links.get(moved.pci if moved else "", {}))
             flaps = history.flaps[name][number]
             metrics.add("rdma_port_flaps_total", "Times that the link went down between looks.", flaps, written.labels)
             for owner in owners.of(reading, port):

@@ -42,6 +42,22 @@ def test_a_netdev_in_the_namespace_of_a_pod_while_all_see_the_hca() -> None:
     assert owners(found, reading) == [Owner("llm", "vllm-0", "", "", "netns")]
 
 
+def test_a_software_device_whose_netdev_dranet_has_moved() -> None:
+    """As a guest of make cluster had it, with DRANET in netns mode shared: all see the HCA, without its netdev."""
+    reading = hca("rxe5", pci="", software=True, driver="rxe", parent="enp67s0", port={"netdev": ""})
+    found = with_pods(known(reading), POD, Container("main", "s1", ("231:192",)))
+    found.links = {INODE: [LINK._replace(name="enp67s0", pci="0000:43:00.0")]}
+    devices = [
+        Claimed("nics", "gpu.nvidia.com", "node1", "gpu-0"),
+        Claimed("nics", "dra.net", "node1", "pci-0000-43-00-0"),
+    ]
+    found.claims = {("llm", "vllm-0", "main"): devices}
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "main", "nics", "netns")]
+    # With another pod that calls its netdev the same, only the device says whose it is.
+    found.links[INODE + 1] = found.links[INODE]
+    assert [owner.how for owner in owners(found, reading)] == ["device"]
+
+
 def test_netdevs_of_pods_on_that_of_the_host() -> None:
     reading = hca()
     pods = {**POD, "s2": Pod("vllm-1", "llm", "/run/netns/cni-2", INODE + 1)}

@@ -68,6 +68,20 @@ def test_files_that_sysfs_never_has_neither_block_nor_fill_memory(tmp_path: Path
     assert set(found) <= {"np_cnp_sent", *(f"more_{number}" for number in range(400))}
 
 
+def test_a_software_device_is_looked_at_again_once_its_netdev_is_back(tmp_path: Path) -> None:
+    parent = {f"sys/class/infiniband/rxe5/{name}": text for name, text in (("parent", "ens1\n"), ("ports/1/rate", ""))}
+    tree = laid_out(tmp_path, parent)
+    away = ports.read(tree, "rxe5")
+    (tmp_path / "sys/devices/pci0000:3a/0000:3b:00.0/net/ens1").mkdir(parents=True)
+    (tmp_path / "sys/class/net").mkdir()
+    (tmp_path / "sys/class/net/ens1").symlink_to("../../devices/pci0000:3a/0000:3b:00.0/net/ens1")
+    back = ports.read(tree, "rxe5", away)
+    assert (away["pci"], back["pci"]) == ("", "0000:3b:00.0")
+    # And keeps what it was while it is in a pod.
+    (tmp_path / "sys/class/net/ens1").unlink()
+    assert ports.read(tree, "rxe5", back)["pci"] == "0000:3b:00.0"
+
+
 def test_what_stays_is_read_again_once_the_kernel_has_made_the_hca_again(tmp_path: Path) -> None:
     tree = laid_out(tmp_path, {**FILES, "sys/class/infiniband/mlx5_0/fw_ver": "28.39.1002"})
     before = ports.read(tree, "mlx5_0")
