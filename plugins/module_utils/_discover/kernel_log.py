@@ -8,18 +8,8 @@
 
 Every message has the next number, so two numbers tell how many there were, also those that the ring buffer has lost.
 
-The texts of faults are format strings of these files of the kernel:
-
-* ``drivers/net/ethernet/mellanox/mlx5/core/``: ``health.c`` (once "health revovery succeded"), ``cmd.c`` (timeouts),
-  ``events.c`` (power, temperature, modules), ``main.c`` ("firmware version", whenever the driver starts a function)
-* ``drivers/net/ethernet/broadcom/bnxt/bnxt.c`` (resets; "found at mem" when the driver starts), and
-  ``drivers/infiniband/hw/bnxt_re/qplib_rcfw.c`` (timeouts)
-* ``drivers/net/ethernet/pensando/ionic/ionic_dev.c`` (heartbeat of the firmware)
-* ``net/sched/sch_generic.c`` (watchdog; older kernels name only the netdev)
-* ``cmd.c`` also reports what the firmware refuses ("ACCESS_REG(0x805) op_mod(0x1) failed")
-* ``nvidia-peermem.c`` of NVIDIA's driver, whose messages name no device
-* ``drivers/pci/pcie/aer.c`` (older kernels write "Uncorrected"; where the system's firmware handles errors first, only
-  ``aer_uncor_severity`` shows that one was not correctable)
+What counts as a fault, and which file of the kernel says it, is in ``RULES``, by which both facts (and with them
+verify) and the exporter go.
 """
 
 from __future__ import annotations
@@ -28,7 +18,7 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
@@ -47,10 +37,16 @@ _MESSAGE = re.compile(rb"(?m)^[0-7],[0-9]{1,19},([0-9]{1,19}),[^;\n]*;([^\n]*)\n
 
 
 class KernelLog:
-    """``/dev/kmsg`` below ``root``. The constructor and all reading raise OSError where it cannot be read."""
+    """``/dev/kmsg`` below ``root``. The constructor and all reading raise OSError where it cannot be read.
 
-    def __init__(self, root: str = "/") -> None:
+    Whoever reads again gets what has come since. ``at_most`` bounds the reads of one time, each of one message.
+    ``lost`` is how many messages were overwritten before they could be read, of those after the first one read.
+    """
+
+    def __init__(self, root: str = "/", at_most: int = _AT_MOST) -> None:
         self._file = os.open(os.path.join(root, "dev/kmsg"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._at_most = at_most
+        self.lost = 0
         self._last: Optional[int] = None
         self._rest = b""
 
@@ -68,14 +64,23 @@ class KernelLog:
         return -1 if self._last is None else self._last
 
     def messages(self) -> Iterator[Tuple[float, str]]:
-        """The messages of the kernel that are still there, with the seconds from boot to each, oldest first."""
+        """The messages of the kernel that are there and were not read yet, with the seconds from boot to each."""
         for lines in self._read():
+            self._count(lines)
             for match in _MESSAGE.finditer(lines):
                 yield int(match.group(1)) / 1e6, match.group(2).decode("utf-8", "replace")
 
+    def _count(self, lines: bytes) -> None:
+        numbers = _RECORD.findall(lines)
+        if numbers:
+            last = int(numbers[-1])
+            if self._last is not None:
+                self.lost += max(0, last - self._last - len(numbers))
+            self._last = last
+
     def _read(self) -> Iterator[bytes]:
         """Whole lines, as far as there are any, many at a time: most messages are about something else."""
-        for _turn in range(_AT_MOST):
+        for _turn in range(self._at_most):
             try:
                 # The device gives one message at a time, a recorded log as much as fits.
                 found = os.read(self._file, _CHUNK)
@@ -104,35 +109,101 @@ _BOOT = re.compile(r"\bbtime ([0-9]{1,12})\b")
 # in the same place, which anyone can choose: 15 characters, in which a driver's name and an address have no room.
 _DEVICE = re.compile(rf"[A-Za-z][\w-]{{2,31}} ({pci.PATTERN})(?=[: ])|NETDEV WATCHDOG: (\S+) \(", re.ASCII)
 # Those of GPUDirect's module are about no single HCA. Function and line have no room in the name of a process.
-_PEERMEM = re.compile(r"(?:nvidia[-_]peermem|nv_peer_mem):? \w+:[0-9]+ ERROR\b", re.ASCII)
+_PEERMEM = r"(?:nvidia[-_]peermem|nv_peer_mem):? \w+:[0-9]+ ERROR\b"
+_OF_PEERMEM = re.compile(_PEERMEM, re.ASCII)
 # The kernel about a process, whose name comes first and the name of its file last: both are its user's text.
 _PROCESS = re.compile(r".{1,15}\[[0-9]{1,10}\]: ")
 PEERMEM = "nvidia_peermem"
+_MLX5, _BNXT = "drivers/net/ethernet/mellanox/mlx5/core/", "drivers/net/ethernet/broadcom/bnxt/bnxt.c"
+_IONIC, _AER = "drivers/net/ethernet/pensando/ionic/ionic_dev.c", "drivers/pci/pcie/aer.c"
+# The driver starts the function: mlx5's health.c (once "revovery succeded") and main.c, bnxt.c, ionic_dev.c.
 _STARTED = (
     r"health (?:recovery succeeded|revovery succeded)|: firmware version: [0-9]|: \S.* found at mem "
     r"|: FW heartbeat restored at "
 )
 
-# A code, the pattern of messages that report the problem, and that of messages by which it is over. The patterns are
-# compiled when a message about a device is found: most nodes without a hardware HCA never need them.
-_SAID = (
-    (
+
+class Rule(NamedTuple):
+    """Messages of one kind about a device: which report it, by which it is over, and the files that have their texts.
+
+    ``code`` is that of the warning. The patterns are compiled when a message about a device is found: most nodes
+    without a hardware HCA never need them.
+    """
+
+    code: str
+    said: str
+    over: str
+    sources: Tuple[str, ...]
+
+
+RULES = (
+    Rule(
         # Fatal error 3 is a function that was disabled, as a VF is when it is removed.
         codes.HCA_UNHEALTHY,
         r"device's health compromised|: Fatal error (?!3 )[0-9]+ detected|: health recovery (?:failed|flow aborted)"
         r"|: synd 0x8: unrecoverable|Cold reset is required|: FW heartbeat stalled at |: Firmware reset aborted",
         _STARTED,
+        (f"{_MLX5}health.c", _BNXT, _IONIC),
     ),
-    (codes.COMMAND_TIMEOUT, r" timeout\. Will cause a leak of a command|: cmdq\[\w+\]=\w+ timedout ", _STARTED),
-    (codes.FIRMWARE_RESET, r"[Ff]atal (?:firmware )?reset event", ""),
-    (codes.REGISTER_ACCESS, r"ACCESS_REG\(0x[0-9a-f]+\)(?: op_mod\(0x[0-9a-f]+\))? failed", _STARTED),
-    (codes.SLOT_POWER, r"Detected insufficient power on the PCIe slot", ""),
-    (codes.HCA_TEMPERATURE, r"High temperature on sensors", ""),
-    (codes.MODULE_ERROR, r"Port module event\[error\]: ", r"Port module event: module [0-9]+, Cable plugged"),
-    (codes.TRANSMIT_TIMEOUT, r"NETDEV WATCHDOG: .*transmit queue [0-9]+ timed out", ""),
-    (codes.PCIE_FATAL, r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)", _STARTED),
-    (codes.PCIE_ERROR, r"PCIe Bus Error: severity=Uncorrect\w+ \(Non-Fatal\)|: aer_uncor_severity: ", ""),
+    Rule(
+        codes.COMMAND_TIMEOUT,
+        r" timeout\. Will cause a leak of a command|: cmdq\[\w+\]=\w+ timedout ",
+        _STARTED,
+        (f"{_MLX5}cmd.c", "drivers/infiniband/hw/bnxt_re/qplib_rcfw.c"),
+    ),
+    Rule(codes.FIRMWARE_RESET, r"[Ff]atal (?:firmware )?reset event", "", (_BNXT,)),
+    # What the firmware refuses.
+    Rule(
+        codes.REGISTER_ACCESS,
+        r"ACCESS_REG\(0x[0-9a-f]+\)(?: op_mod\(0x[0-9a-f]+\))? failed",
+        _STARTED,
+        (f"{_MLX5}cmd.c",),
+    ),
+    Rule(codes.SLOT_POWER, r"Detected insufficient power on the PCIe slot", "", (f"{_MLX5}events.c",)),
+    Rule(codes.HCA_TEMPERATURE, r"High temperature on sensors", "", (f"{_MLX5}events.c",)),
+    Rule(
+        codes.MODULE_ERROR,
+        r"Port module event\[error\]: ",
+        r"Port module event: module [0-9]+, Cable plugged",
+        (f"{_MLX5}events.c",),
+    ),
+    # Older kernels name only the netdev.
+    Rule(
+        codes.TRANSMIT_TIMEOUT,
+        r"NETDEV WATCHDOG: .*transmit queue [0-9]+ timed out",
+        "",
+        ("net/sched/sch_generic.c",),
+    ),
+    # Older kernels write "Uncorrected"; where the system's firmware handles errors first, only ``aer_uncor_severity``
+    # shows that one was not correctable.
+    Rule(codes.PCIE_FATAL, r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)", _STARTED, (_AER,)),
+    Rule(
+        codes.PCIE_ERROR,
+        r"PCIe Bus Error: severity=Uncorrect\w+ \(Non-Fatal\)|: aer_uncor_severity: ",
+        "",
+        (_AER,),
+    ),
+    Rule(codes.PEERMEM_ERROR, f"^{_PEERMEM}", "", ("nvidia-peermem.c of NVIDIA's driver",)),
 )
+
+
+def device_of(message: str) -> Optional[str]:
+    """The PCI address or netdev that a message is about, or ``PEERMEM``; ``None`` for all other messages."""
+    if _PROCESS.match(message):
+        return None
+    if _OF_PEERMEM.match(message):
+        return PEERMEM
+    device = _DEVICE.match(message)
+    return (device.group(1) or device.group(2)) if device else None
+
+
+def faults(message: str) -> Iterator[Tuple[str, bool]]:
+    """What a message about a device says: codes, each with whether the problem is over."""
+    for rule in RULES:
+        if re.search(rule.said, message):
+            yield rule.code, False
+        elif rule.over and re.search(rule.over, message):
+            yield rule.code, True
 
 
 @dataclass
@@ -159,25 +230,19 @@ def subjects(hcas: Sequence[Hca], nics: Sequence[PciFunction], drivers: Sequence
 def _listen(log: KernelLog, names: Mapping[str, str]) -> Optional[Dict[Tuple[str, str], _Heard]]:
     """The messages heard, by code and device; ``None`` if the log has no message at all, so it is not a kernel log."""
     found: Dict[Tuple[str, str], _Heard] = {}
+    subjects_of = {**names, PEERMEM: PEERMEM}
     silent = True
     for at, message in log.messages():
         silent = False
-        if _PROCESS.match(message):
-            continue
-        if _PEERMEM.match(message):
-            heard = found.setdefault((codes.PEERMEM_ERROR, PEERMEM), _Heard(at))
-            heard.last, heard.count, heard.message = at, heard.count + 1, message
-            continue
-        device = _DEVICE.match(message)
-        subject = names.get(device.group(1) or device.group(2)) if device else None
+        subject = subjects_of.get(device_of(message) or "")
         if subject is None:
             continue
-        for code, said, over in _SAID:
+        for code, over in faults(message):
             before = found.get((code, subject))
-            if re.search(said, message):
+            if not over:
                 heard = found.setdefault((code, subject), _Heard(at))
                 heard.last, heard.count, heard.message, heard.over = at, heard.count + 1, message, None
-            elif before and before.over is None and over and re.search(over, message):
+            elif before and before.over is None:
                 before.over = at
     return None if silent else found
 

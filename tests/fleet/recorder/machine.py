@@ -196,7 +196,6 @@ def _kernel_log(source: Source, out: Tree, conceal: Conceal) -> None:
     """Messages that facts report on, with the names of their devices; nothing else that the log has."""
     if source.resolve(kernel_log.PATH[1:]) is None:
         return
-    said = re.compile("|".join(pattern for _code, *patterns in kernel_log._SAID for pattern in patterns if pattern))
     lines: List[str] = []
     silent = True
     try:
@@ -205,8 +204,7 @@ def _kernel_log(source: Source, out: Tree, conceal: Conceal) -> None:
                 for match in kernel_log._MESSAGE.finditer(piece):
                     silent = False
                     message = match.group(2).decode("utf-8", "replace")
-                    device = kernel_log._DEVICE.match(message) and said.search(message)
-                    if device or kernel_log._PEERMEM.match(message):
+                    if kernel_log.device_of(message) and any(kernel_log.faults(message)):
                         head = match.group(0).split(b";", 1)[0].decode("ascii", "replace")
                         lines.append(f"{head};{conceal.text(message, every_quad=True)}\n")
     except OSError as error:
