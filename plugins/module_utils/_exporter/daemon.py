@@ -21,6 +21,7 @@ from typing import Callable, List, Optional, Set
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import look, text, worker
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import Configuration, address
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.history import History
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.kernel_faults import KernelFaults
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.look import Known
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.pods import Pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.publish import Listener, Textfile
@@ -48,7 +49,7 @@ class Exporter:
     def __init__(self, config: Configuration, root: str, wake: socket.socket) -> None:
         """Raises OSError if the address cannot be listened on."""
         self._config, self._wake = config, wake
-        self._known, self._history = Known(root), History()
+        self._known, self._history, self._kernel = Known(root), History(), KernelFaults(root)
         self._listener = Listener(address(config.listen)) if config.listen else None
         self._textfile = Textfile(config.directory) if config.directory else None
         self._worker = Worker(self._look)
@@ -110,6 +111,7 @@ class Exporter:
         self._looks += 1
         self._hung += len(self._worker.hung)
         hung = self._worker.left_out
+        self._hear_kernel()
         self._sources(hung)
         unread = {
             name for name in self._history.devices if f"hca:{name}" in hung or (name not in self._known.hcas and hung)
@@ -123,6 +125,13 @@ class Exporter:
             if str(error) != self._unwritable:
                 self._unwritable = str(error)
                 log("the metrics cannot be written", error=str(error))
+
+    def _hear_kernel(self) -> None:
+        # Reading it never hangs, so it needs no process of its own.
+        try:
+            self._kernel.look(self._known.addresses())
+        except OSError as error:
+            self._known.errors[look.KERNEL_LOG] = str(error)
 
     def _sources(self, hung: Set[str]) -> None:
         now = time.monotonic()
@@ -148,6 +157,8 @@ class Exporter:
         metrics = text.Metrics()
         text.of_hcas(metrics, self._config, self._known, self._history)
         text.of_presence(metrics, self._config, self._known, self._history)
+        if self._kernel.heard:
+            text.of_kernel(metrics, self._config, self._known, self._history, self._kernel.counts)
         prefix = "rdma_exporter_"
         metrics.add(f"{prefix}last_look_timestamp_seconds", "When the last look ended.", round(time.time(), 3))
         seconds = round(time.monotonic() - self._began, 4)
@@ -156,9 +167,11 @@ class Exporter:
         metrics.add(f"{prefix}hung_total", "Reads that hung or failed.", self._hung)
         for name in sorted(hung):
             metrics.add(f"{prefix}hung", "What hung or failed, and is left out.", 1, (("step", name),))
-        for name in _SOURCES:
+        for name in (*_SOURCES, look.KERNEL_LOG):
             up = name not in self._known.errors and name not in hung
             metrics.add(f"{prefix}source_up", "Whether a source has answered.", up, (("source", name),))
+        lost = "Messages of the kernel that were overwritten before the exporter could read them."
+        metrics.add(f"{prefix}kernel_messages_lost_total", lost, self._kernel.lost)
         metrics.add(f"{prefix}pods", "Pods of the node.", len(self._known.pods.pods))
         unknown = "Pods and containers whose namespaces and devices are not known yet."
         metrics.add(f"{prefix}pods_unknown", unknown, self._known.pods.unknown)

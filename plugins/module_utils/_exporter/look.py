@@ -32,7 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.worker imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Port
 
-RUNTIME, KUBELET, HOST, GPUS = "runtime", "kubelet", "host", "gpus"
+RUNTIME, KUBELET, KERNEL_LOG, HOST, GPUS = "runtime", "kubelet", "kernel_log", "host", "gpus"
 _HCA, _NETNS = "hca:", "netns:"
 _IDENTITY = ("made", "pci", "pf", "software", "driver", "firmware", "board", "type", "uverbs", "parent")
 # The place of what is in the host's network namespace; others are numbers of namespaces.
@@ -93,6 +93,15 @@ class Known:
             self.functions = set(message[1])
         elif kind == "error":
             self.errors[message[1]] = message[2]
+
+    def addresses(self) -> Dict[str, str]:
+        """The PCI address of each netdev that is on the host and of an HCA."""
+        return {
+            port["netdev"]: reading["pci"]
+            for reading in self.hcas.values()
+            for port in reading["ports"].values()
+            if reading["place"] == ON_HOST and reading["pci"] and port["netdev"]
+        }
 
     def _links(self, place: int, found: List[Link]) -> None:
         if place == ON_HOST:

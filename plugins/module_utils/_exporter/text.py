@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.kernel_log import PEERMEM
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import families
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import Configuration, Rail
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.history import ACTIVE, History, Seen
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.kernel_faults import KINDS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.look import ON_HOST, Known
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.owners import Owners
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.ports import Reading
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import PEERMEM_ERROR
 
 Labels = Tuple[Tuple[str, str], ...]
 _LONGEST = 256
@@ -176,6 +179,25 @@ def of_presence(metrics: Metrics, config: Configuration, known: Known, history: 
         metrics.add("rdma_device_present", text, value, (("device", name), ("pci_address", device.pci)))
     for rail in _unseen(config.rails, history):
         metrics.add("rdma_device_present", text, 0, (("device", rail.hca), ("pci_address", rail.pci)))
+
+
+def of_kernel(
+    metrics: Metrics, config: Configuration, known: Known, history: History, counts: Mapping[Tuple[str, str], int]
+) -> None:
+    """What the kernel has said, by PCI address and kind. Also 0, so that the first message shows as an increase."""
+    name, text = "rdma_device_kernel_faults_total", "Messages of the kernel that report a fault of a device, by kind."
+    devices = [
+        (device, seen.pci)
+        for device, seen in sorted(history.devices.items())
+        if seen.pci and not known.identities.get(device, {}).get("software")
+    ]
+    devices += [(rail.hca, rail.pci) for rail in _unseen(config.rails, history) if rail.pci]
+    for device, address in devices:
+        for kind in KINDS:
+            labels = (("device", device), ("pci_address", address), ("kind", kind))
+            metrics.add(name, text, counts.get((address, kind), 0), labels)
+    labels = (("device", PEERMEM), ("pci_address", ""), ("kind", PEERMEM_ERROR))
+    metrics.add(name, text, counts.get((PEERMEM, PEERMEM_ERROR), 0), labels)
 
 
 def _unseen(rails: Sequence[Rail], history: History) -> Iterator[Rail]:

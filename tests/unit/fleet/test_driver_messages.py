@@ -207,3 +207,12 @@ def test_what_is_no_kernel_log_is_not_judged(root_of: Root, tmp_path: Path, kind
     assert (checks_of(facts), "kernel_log" in facts["sources"]) == ([], False)
     told = [entry["subject"] for entry in facts["warnings"] if entry["code"] == "unreadable"]
     assert told == (["/dev/kmsg"] if kind == "directory" else [])
+
+
+def test_the_page_has_every_kind_with_where_the_kernel_says_it() -> None:
+    page = (KMSG.parents[3] / "docs/monitoring.md").read_text("utf-8")
+    table = page[page.index("| `kind` | what it says |") :].split("\n\n", 1)[0].splitlines()[2:]
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table]
+    assert [(row[0].strip("`"), tuple(row[2].strip("`").split("`, `"))) for row in rows] == [
+        (rule.code, rule.sources) for rule in kernel_log.RULES
+    ]

@@ -12,6 +12,7 @@ import json
 import os
 from typing import Any, Dict, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import kernel_log
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import (
     Configuration,
@@ -20,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configurat
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import (
     HARDENED,
+    NO_KERNEL_LOG,
     RESTRICTED,
     interpreter,
     program,
@@ -46,6 +48,7 @@ SPEC: Dict[str, Dict[str, Any]] = {
     **_SHARED,
 }
 # CAP_SYS_ADMIN, two namespaces and mount: it enters the network namespaces of pods, and mounts their sysfs for itself.
+# CAP_SYSLOG and one device: it reads the kernel's log, which kernel.dmesg_restrict keeps from others (printk.c).
 _TEXT = """\
 [Unit]
 Description=Metrics of RDMA ports, and of the pods that hold them (exporter of zerocopy.rdma)
@@ -66,7 +69,8 @@ Nice=10
 MemoryMax=128M
 TasksMax=64
 CapabilityBoundingSet={capabilities}
-{hardened}RestrictAddressFamilies={families}
+{hardened}DeviceAllow={log} r
+RestrictAddressFamilies={families}
 {network}RestrictNamespaces=net mnt
 {restricted}SystemCallArchitectures=native
 SystemCallFilter=@system-service @mount
@@ -89,10 +93,11 @@ def unit(python: str, written: str) -> str:
         interpreter=python,
         program=DAEMON.program,
         config=DAEMON.config,
-        capabilities="CAP_SYS_ADMIN CAP_DAC_OVERRIDE" if written else "CAP_SYS_ADMIN",
+        capabilities="CAP_SYS_ADMIN CAP_SYSLOG" + (" CAP_DAC_OVERRIDE" if written else ""),
         families="AF_UNIX AF_NETLINK" if written else "AF_UNIX AF_NETLINK AF_INET AF_INET6",
         network="IPAddressDeny=any\n" if written else "",
-        hardened=HARDENED,
+        hardened=HARDENED.replace(NO_KERNEL_LOG, ""),
+        log=kernel_log.PATH,
         restricted=RESTRICTED,
         writable=removed if written else "",
     )

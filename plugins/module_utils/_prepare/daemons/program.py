@@ -29,16 +29,17 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "root": {"type": "path", "default": "/"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
 }
+# No daemon but the exporter reads the kernel's log.
+NO_KERNEL_LOG = "ProtectKernelLogs=yes\n"
 # Of a unit (systemd.exec(5)): what none of the daemons needs.
-HARDENED = """\
+HARDENED = f"""\
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes
 PrivateTmp=yes
 ProtectKernelTunables=yes
 ProtectKernelModules=yes
-ProtectKernelLogs=yes
-ProtectControlGroups=yes
+{NO_KERNEL_LOG}ProtectControlGroups=yes
 ProtectClock=yes
 ProtectHostname=yes
 DevicePolicy=closed

@@ -145,6 +145,22 @@ def test_an_hca_that_appears_and_goes_is_told_of(start: Callable[..., Running]) 
     assert 'rdma_device_present{device="mlx5_0",pci_address=""} 1' in running.text
 
 
+def test_a_kernel_log_that_cannot_be_read_costs_nothing_else(start: Callable[..., Running]) -> None:
+    up, count = 'rdma_exporter_source_up{source="kernel_log"}', "rdma_device_kernel_faults_total"
+    running = start()
+    awaited(lambda: running.text)
+    assert f"{up} 0\n" in running.text
+    assert count not in running.text
+    assert 'rdma_port_state_id{device="mlx5_0",port="1"} 4' in running.text
+    assert "kernel_log: [Errno 2]" in running.log.read_text()
+    # Now it can be.
+    (running.scratch / "node/dev").mkdir()
+    error = "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing"
+    (running.scratch / "node/dev/kmsg").write_text(f"3,7,7000,-;{error}\n")
+    awaited(lambda: f"{up} 1\n" in running.text)
+    assert f'{count}{{device="nvidia_peermem",pci_address="",kind="peermem_error"}} 1\n' in running.text
+
+
 @pytest.mark.parametrize(
     ("content", "right"),
     [

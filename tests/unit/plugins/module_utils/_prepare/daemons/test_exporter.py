@@ -162,12 +162,15 @@ def test_systemd_understands_the_unit(tmp_path: Path, directory: str) -> None:
     # Nothing of the network but an address to listen on, and no right more than it needs.
     assert ("IPAddressDeny=any" in lines) is bool(directory)
     assert ("RestrictAddressFamilies=AF_UNIX AF_NETLINK" in lines) is bool(directory)
-    own = "CAP_SYS_ADMIN CAP_DAC_OVERRIDE" if directory else "CAP_SYS_ADMIN"
+    own = "CAP_SYS_ADMIN CAP_SYSLOG CAP_DAC_OVERRIDE" if directory else "CAP_SYS_ADMIN CAP_SYSLOG"
     assert f"CapabilityBoundingSet={own}" in lines
+    devices = [line for line in lines if line.startswith(("DevicePolicy", "DeviceAllow", "ProtectKernelLogs"))]
+    assert devices == ["DevicePolicy=closed", "DeviceAllow=/dev/kmsg r"]
 
 
 def test_both_daemons_share_what_none_of_them_needs() -> None:
     ours, other = (set(text.splitlines()) for text in (exporter.unit("/p", "/d"), inject.unit("/p", "")))
     shared = {line for line in other if line.startswith(("Protect", "NoNew", "Lock", "RestrictReal", "RestrictSUID"))}
     assert len(shared) >= 11
-    assert shared <= ours
+    # It reads the kernel's log.
+    assert shared - ours == {"ProtectKernelLogs=yes"}
