@@ -21,12 +21,12 @@ import time
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(CHECKOUT / place) for place in ("tests/fleet", "tests/bench", "build/collections")]
+sys.path[:0] = [str(CHECKOUT / place) for place in ("tests/fleet", "build/collections")]
 
 import expand
-import exporter_node
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import daemons
+from ansible_collections.zerocopy.rdma.tests.bench import exporter_node
 
 NODE = "h100-01"
 INTERVAL = 15
