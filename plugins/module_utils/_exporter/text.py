@@ -133,7 +133,7 @@ class _Port:
             return
         self._metrics.add(families.own(suffix), text, value, self.labels)
         if self._as_node:
-            self._metrics.add(families.NODE + suffix, text, value, self.labels)
+            self._metrics.add(families.NODE + suffix, families.NODE_TEXTS[suffix], value, self.labels)
 
 
 def of_hcas(metrics: Metrics, config: Configuration, known: Known, history: History) -> None:

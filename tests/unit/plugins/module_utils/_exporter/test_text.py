@@ -71,6 +71,18 @@ def test_node_exporter_s_own_metrics_are_only_of_what_it_does_not_see() -> None:
     assert of(Configuration(listen="0.0.0.0:9880"), hca())[name, PORT] == 40
 
 
+def test_only_node_exporter_s_own_metrics_have_its_texts() -> None:
+    found, metrics = known(hca(place=4026532352)), text.Metrics()
+    text.of_hcas(metrics, FILE, found, History())
+    helped = dict(re.findall(r"(?m)^# HELP (\S+) (.+)$", metrics.text()))
+    suffixes = [suffix for suffix, _text in families.COUNTERS.values()] + list(families.GAUGES)
+    assert sorted(families.NODE_TEXTS) == sorted(suffixes)
+    shared = {name: said for name, said in helped.items() if name.startswith(families.NODE)}
+    assert shared == {name: families.NODE_TEXTS[name[len(families.NODE) :]] for name in shared}
+    assert "node_infiniband_link_downed_total" in shared
+    assert not set(shared.values()) & {said for name, said in helped.items() if name not in shared}
+
+
 @pytest.mark.parametrize(
     ("reading", "rail"),
     [
