@@ -53,7 +53,7 @@ class Exporter:
         self._listener = Listener(address(config.listen)) if config.listen else None
         self._textfile = Textfile(config.directory) if config.directory else None
         self._worker = Worker(self._look)
-        self._next, self._began, self._looks, self._hung = 0.0, math.inf, 0, 0
+        self._next, self._began, self._looks, self._hung = time.monotonic(), math.inf, 0, 0
         self._answered = {name: time.monotonic() for name in _SOURCES}
         self._told: Set[str] = set()
         self._published, self._unwritable = False, ""
