@@ -96,7 +96,7 @@ NODE_TEXTS: Dict[str, str] = {
         "Number of times that OverrunErrors consecutive flow control update periods occurred, each having at "
         "least one overrun error."
     ),
-    "link_downed_total": ("Number of times the link failed to recover from an error state and went down"),
+    "link_downed_total": "Number of times the link failed to recover from an error state and went down",
     "link_error_recovery_total": "Number of times the link successfully recovered from an error state",
     "local_link_integrity_errors_total": (
         "Number of times that the count of local physical errors exceeded the threshold specified by LocalPhyErrors."
@@ -129,7 +129,7 @@ NODE_TEXTS: Dict[str, str] = {
     "port_receive_switch_relay_errors_total": "Number of packets that could not be forwarded by the switch.",
     "symbol_error_total": "Number of minor link errors detected on one or more physical lanes.",
     "vl15_dropped_total": "Number of incoming VL15 packets dropped due to resource limitations.",
-    "state_id": ("State of the InfiniBand port (0: no change, 1: down, 2: init, 3: armed, 4: active, 5: act defer)"),
+    "state_id": "State of the InfiniBand port (0: no change, 1: down, 2: init, 3: armed, 4: active, 5: act defer)",
     "physical_state_id": (
         "Physical state of the InfiniBand port (0: no change, 1: sleep, 2: polling, 3: disable, 4: shift, 5: "
         "link up, 6: link error recover, 7: phytest)"
