@@ -63,10 +63,17 @@ def converge(client: Client, request: ApplysetRequest) -> Dict[str, Any]:
 class Convergence:
     """Making the cluster have a set, in two stages: what may be wrong is found before anything is changed."""
 
-    def __init__(self, client: Client, request: ApplysetRequest) -> None:
-        """Plan it, with a dry run of every object that differs. Raises ClusterError."""
+    def __init__(
+        self, client: Client, request: ApplysetRequest, objects: Optional[Callable[[], List[Object]]] = None
+    ) -> None:
+        """Plan it, with a dry run of every object that differs. Raises ClusterError.
+
+        ``objects`` are asked for again whenever it is planned, after the parent was read: what they are made from is
+        then as it was when no other run had changed the set since. Without any, the set is removed.
+        """
         self._client = client
         self._request = request
+        self._objects = objects
         self._identity = Parent(request.name, request.namespace)
         self._identity.check()
         self._patient = True
@@ -76,6 +83,9 @@ class Convergence:
         for _attempt in range(_ATTEMPTS):
             parent = LiveParent(self._client, self._identity)
             try:
+                if self._objects is not None:
+                    objects = self._objects()
+                    self._request = replace(self._request, objects=objects, present=bool(objects))
                 return plan(self._client, self._request, parent)
             except OvertakenError:
                 self._patient = parent.wait_until_idle()

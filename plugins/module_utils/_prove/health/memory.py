@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What is remembered of each NIC between two looks, in a file on the controller.
+
+Times are whole seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding, NicLook
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.health_policy import Hysteresis
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
+
+VERSION = 1
+KIND = "zerocopy.rdma/health"
+# Sick; well, but not for long enough; well; not looked at.
+SICK, SETTLING, WELL, UNSEEN = "sick", "settling", "well", "unseen"
+STATES = (SICK, SETTLING, WELL, UNSEEN)
+Counters = Dict[str, Dict[str, int]]
+
+
+class MemoryFileError(ValueError):
+    """The file is not what an earlier run has written. The message completes "<path> ..."."""
+
+
+@dataclass(frozen=True)
+class NicMemory:
+    """One NIC.
+
+    ``bad`` and ``good`` count the looks in a row that found it sick or not, ``times`` how often it has become sick.
+    ``since`` is when it last became sick, ``well_since`` the first good look after that; ``seen`` is the last look.
+    """
+
+    name: str
+    functions: List[str] = field(default_factory=list)
+    seen: int = 0
+    bad: int = 0
+    good: int = 0
+    times: int = 0
+    since: Optional[int] = None
+    well_since: Optional[int] = None
+    findings: List[Finding] = field(default_factory=list)
+
+    def state(self, now: int, wanted: Hysteresis) -> str:
+        """Whether it is sick, or has been well for as long as is wanted."""
+        if not self.seen:
+            return UNSEEN
+        if self.bad:
+            return SICK
+        settled = self.well_since is not None and now - self.well_since >= wanted.seconds
+        return WELL if settled and self.good >= wanted.looks else SETTLING
+
+
+@dataclass(frozen=True)
+class HostMemory:
+    """One host: its group, when it was last looked at (0: never), its NICs, and the error counters of its ports."""
+
+    group: str = ""
+    looked: int = 0
+    nics: Dict[str, NicMemory] = field(default_factory=dict)
+    counters: Counters = field(default_factory=dict)
+
+
+Memory = Dict[str, HostMemory]
+
+
+def _looked(before: NicMemory, look: NicLook, now: int) -> NicMemory:
+    known = replace(before, name=look.name, functions=list(look.functions) or before.functions)
+    if not look.seen:
+        return known
+    if look.findings:
+        again = before.bad == 0
+        return replace(
+            known,
+            seen=now,
+            bad=before.bad + 1,
+            good=0,
+            times=before.times + again,
+            since=now if again else before.since,
+            well_since=None,
+            findings=list(look.findings),
+        )
+    first = before.well_since is None
+    return replace(known, seen=now, bad=0, good=before.good + 1, well_since=now if first else before.well_since)
+
+
+def looked(before: HostMemory, group: str, looks: Sequence[NicLook], counters: Counters, now: int) -> HostMemory:
+    """What is known of a host after a look at it. A NIC that is not there any more stays as it was."""
+    nics = dict(before.nics)
+    for look in looks:
+        nics[look.key] = _looked(nics.get(look.key, NicMemory(look.name)), look, now)
+    return HostMemory(group, now, nics, counters)
+
+
+def text(memory: Mapping[str, HostMemory]) -> str:
+    """The content of the file."""
+    hosts = {name: asdict(host) for name, host in sorted(memory.items())}
+    return json.dumps({"kind": KIND, "version": VERSION, "hosts": hosts}, indent=1, sort_keys=True) + "\n"
+
+
+def _map(at: str, value: Any) -> Dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MemoryFileError(f"has {str(value)[:80]!r} in {at}, which must be a map")
+    return value
+
+
+def _number(at: str, value: Any) -> int:
+    if not is_integer(value) or value < 0:
+        raise MemoryFileError(f"has {str(value)[:80]!r} in {at}, which must be a whole number")
+    return int(value)
+
+
+def _texts(at: str, value: Any) -> List[str]:
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise MemoryFileError(f"has {str(value)[:80]!r} in {at}, which must be a list of texts")
+    return value
+
+
+def _nic(at: str, value: Any) -> NicMemory:
+    # What is not known is of a newer version that this one can still read.
+    own = {item.name: _map(at, value)[item.name] for item in fields(NicMemory) if item.name in value}
+    name = own.pop("name", None)
+    if not isinstance(name, str):
+        raise MemoryFileError(f"has no name in {at}")
+    found: Dict[str, Any] = {"functions": _texts(f"{at}.functions", own.pop("functions", []))}
+    findings = own.pop("findings", [])
+    if not isinstance(findings, list):
+        raise MemoryFileError(f"has no list in {at}.findings")
+    for entry in findings:
+        said = _map(f"{at}.findings", entry)
+        _texts(f"{at}.findings", [said.get("check"), said.get("text")])
+    found["findings"] = [Finding(entry["check"], entry["text"]) for entry in findings]
+    for key, number in own.items():
+        none = number is None and key in ("since", "well_since")
+        found[key] = None if none else _number(f"{at}.{key}", number)
+    return NicMemory(name, **found)
+
+
+def _counters(at: str, value: Any) -> Counters:
+    return {
+        port: {name: _number(f"{at}.{port}.{name}", count) for name, count in _map(f"{at}.{port}", own).items()}
+        for port, own in _map(at, value).items()
+    }
+
+
+def _host(at: str, value: Any) -> HostMemory:
+    own = _map(at, value)
+    (group,) = _texts(f"{at}.group", [own.get("group")])
+    nics = {key: _nic(f"{at}.nics.{key}", nic) for key, nic in _map(f"{at}.nics", own.get("nics")).items()}
+    looked_at = _number(f"{at}.looked", own.get("looked"))
+    return HostMemory(group, looked_at, nics, _counters(f"{at}.counters", own.get("counters")))
+
+
+def read(content: str) -> Memory:
+    """What the file has. Raises MemoryFileError, and state_version's errors, for what no run has written."""
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise MemoryFileError(f"is no JSON: {error}") from None
+    if not isinstance(whole, dict) or whole.get("kind") != KIND:
+        raise MemoryFileError("was not written by health")
+    state_version.known(whole.get("version"), VERSION)
+    return {name: _host(f"hosts.{name}", host) for name, host in _map("hosts", whole.get("hosts")).items()}
