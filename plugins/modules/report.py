@@ -44,8 +44,10 @@ options:
       - V(benchmark) reads the logs of pairs of pods. A transfer that did not go over the NICs that the pod was given is
         an error, not a result. It summarises the runs of each template, and compares them with the group's unaligned
         template and with what ports can carry. C(docs/benchmark.schema.json) describes C(benchmark.json).
+      - V(health) is a table of the NICs that M(zerocopy.rdma.health) has found sick, with what became of their rules.
+        C(docs/health.schema.json) describes C(health.json).
     type: str
-    choices: [verify, fleet, drift, site, audit, benchmark]
+    choices: [verify, fleet, drift, site, audit, benchmark, health]
     required: true
   hosts:
     description: Hosts that the report is about. By default, all hosts of the play.
@@ -53,17 +55,19 @@ options:
     elements: str
     default: []
   run:
-    description: RV(zerocopy.rdma.verify#module:run), required for V(verify).
+    description:
+      - RV(zerocopy.rdma.verify#module:run), required for V(verify).
+      - RV(zerocopy.rdma.health#module:run), required for V(health).
     type: str
   directory:
     description:
       - Directory for the report of V(verify), which is created. C(verify.json) has all results, C(verify.xml) is for CI
         (JUnit), and C(verify.html) is for people. If there is a C(verify.json) of an earlier run, the report says what
         is new and what is gone since.
-      - For V(benchmark), it has C(benchmark.json) and C(benchmark.html).
+      - For V(benchmark), it has C(benchmark.json) and C(benchmark.html), for V(health) C(health.json).
     type: str
   metrics:
-    description: File for the metrics of V(verify) in Prometheus' text format.
+    description: File for the metrics of V(verify) or V(health) in Prometheus' text format.
     type: str
   json:
     description: File for the data of V(drift) or V(audit).
@@ -72,7 +76,9 @@ options:
     description: File for the page of V(fleet) or V(audit).
     type: str
   found:
-    description: The result of M(zerocopy.rdma.workload_audit_info), for V(audit).
+    description:
+      - The result of M(zerocopy.rdma.workload_audit_info), for V(audit).
+      - The result of M(zerocopy.rdma.device_taints), for V(health); nothing if it was not run.
     type: dict
     default: {}
   results:
@@ -136,16 +142,16 @@ paths:
   type: list
   elements: str
 counts:
-  description: Number of checks by verdict.
-  returned: V(verify)
+  description: Number of checks by verdict, of V(health) the number of NICs by state.
+  returned: V(verify) and V(health)
   type: dict
 text:
   description: The report for a terminal.
   returned: V(verify) and V(drift)
   type: str
 failure:
-  description: Why verify or the benchmark fails. Empty if it does not.
-  returned: V(verify) and V(benchmark)
+  description: Why verify, health or the benchmark fails. Empty if it does not.
+  returned: V(verify), V(health) and V(benchmark)
   type: str
 lines:
   description: The summary. Empty for O(kind=site) if the run concerned neither nodes nor the cluster.

@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The reports of verify, drift, audit, benchmark, site and of the fleet: documents, and their pages as files."""
+"""The reports of verify, drift, audit, benchmark, health, site and of the fleet: documents, and their pages as files."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _benchmark,
     _files,
     _groups,
+    _health,
     _inventory,
     _provisioned,
     _run,
@@ -196,6 +197,10 @@ def benchmark(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     }
 
 
+def health(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
+    return _health.report(context, options, now())
+
+
 # Those that are written in check mode as well, and not counted as a change, because nothing else is changed.
 _ALWAYS = ("drift", "audit")
 KINDS: Dict[str, Callable[[Map, Map, Mode], Dict[str, Any]]] = {
@@ -205,6 +210,7 @@ KINDS: Dict[str, Callable[[Map, Map, Mode], Dict[str, Any]]] = {
     "site": site,
     "audit": audit,
     "benchmark": benchmark,
+    "health": health,
 }
 
 

@@ -24,6 +24,7 @@ TAGS: Dict[str, Sequence[str]] = {
     "benchmark": ("benchmark",),
     "drift": ("drift", *_NODES),
     "facts": ("discover",),
+    "health": ("health", "clear"),
     "migrate": ("migrate",),
     "ofed": ("ofed",),
     "operators": ("operators",),

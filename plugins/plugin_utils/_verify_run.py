@@ -58,6 +58,11 @@ def keep(run: str, name: str, value: Any) -> None:
     _plan_files.write_file(_path(run, name), value)
 
 
+def kept(run: str, name: str) -> Any:
+    """What :func:`keep` has kept."""
+    return _read(run, name)
+
+
 def write_tests(run: str, tests: Mapping[str, Mapping[str, Any]]) -> None:
     """The tests of each host."""
     for host, own in tests.items():

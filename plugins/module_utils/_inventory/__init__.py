@@ -6,7 +6,7 @@
 
 """What an inventory says: typed variables, hosts and groups, and rules for single variables.
 
-In reading order: :mod:`variables`, :mod:`host`, :mod:`value_rules`, :mod:`operator_rules`, :mod:`fleet_wide`,
-:mod:`groups`, :mod:`images`, :mod:`queries`, :mod:`waves`. It may import :mod:`_facts` and :mod:`_values`. Checks that
-need the strategies are in :mod:`_plan.preflight`.
+In reading order: :mod:`variables`, :mod:`host`, :mod:`value_rules`, :mod:`operator_rules`, :mod:`health_policy`,
+:mod:`fleet_wide`, :mod:`groups`, :mod:`images`, :mod:`queries`, :mod:`waves`. It may import :mod:`_facts` and
+:mod:`_values`. Checks that need the strategies are in :mod:`_plan.preflight`.
 """

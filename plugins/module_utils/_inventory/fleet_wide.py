@@ -27,6 +27,8 @@ NAMES = (
     "rdma_cluster",
     "rdma_context",
     "rdma_gpu_resources",
+    "rdma_health_directory",
+    "rdma_health_metrics",
     "rdma_kubeconfig",
     "rdma_manifests",
     PARENT_NAMESPACE,

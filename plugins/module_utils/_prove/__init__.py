@@ -7,7 +7,8 @@
 """What shows that it works: host, cluster and in-pod checks and measurements, one document, and its reports.
 
 Files in reading order: ``document`` (what is checked and measured), ``bandwidth`` (perftest), ``host`` (checks of a
-host and of hosts together), ``cluster``, ``pod``, ``benchmark`` (KV-cache transfers), ``report``.
+host and of hosts together), ``cluster``, ``pod``, ``benchmark`` (KV-cache transfers), ``report``, ``health`` (NICs
+over time, and what keeps sick ones from new pods).
 
 May import rooms before it. Of the packages, each imports from those before it.
 """

@@ -18,6 +18,7 @@ from typing import Any, DefaultDict, Dict, Iterator, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import (
     fleet_wide,
+    health_policy,
     operator_rules,
     queries,
     value_rules,
@@ -47,6 +48,7 @@ def _check(host: PrepareHost, known: variables.Options) -> CheckedHost:
         problems += value_rules.of_kernel(values)
         problems += value_rules.of_rules(values)
         problems += value_rules.of_exporter(values)
+        problems += health_policy.problems(values)
         problems += queries.problems(values)
     if blind:
         checked.blind = True

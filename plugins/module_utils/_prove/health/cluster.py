@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.health_policy import EFFECTS, Policy, bars
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.health_policy import EFFECTS, bars
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import taints
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.taints import (
     Device,
@@ -57,26 +57,17 @@ class TaintRequest:
     diff: bool = False
 
 
-def _typed(at: str, kind: Any, value: Any) -> Any:
-    try:
-        return kind(**value)
-    except TypeError as error:
-        raise ClusterError(f"{at} is {str(value)[:80]}: {error}, use the result of the module health") from error
-
-
 def of_options(params: Mapping[str, Any], check: bool, diff: bool) -> TaintRequest:
     """What the options of the module ask for. Raises ClusterError."""
-    nodes: Dict[str, NodeState] = {}
-    nics: List[NicState] = []
-    if params["state"] == "present":
-        for host, own in params["nodes"].items():
-            policy = _typed(f"nodes.{host}.policy", Policy, own.get("policy"))
-            found = {**own, "policy": policy, "well": frozenset(own.get("well") or ())}
-            nodes[host] = _typed(f"nodes.{host}", NodeState, found)
-        for number, own in enumerate(params["nics"]):
-            found = {**own, "functions": tuple(own.get("functions") or ())}
-            nics.append(_typed(f"nics[{number}]", NicState, found))
-    return TaintRequest(params["name"], params["namespace"], nodes, nics, check, diff)
+    present = params["state"] == "present"
+    try:
+        nodes = {str(host): taints.node_state(own) for host, own in params["nodes"].items()}
+        nics = [taints.nic_state(own) for own in params["nics"]]
+    except (TypeError, ValueError, KeyError) as error:
+        raise ClusterError(f"nodes and nics must be results of the module health: {error!r}") from error
+    if present and not nodes:
+        raise ClusterError("nodes is empty; to remove all rules, use state=absent")
+    return TaintRequest(params["name"], params["namespace"], nodes if present else {}, nics, check, diff)
 
 
 def _held(claim: Object) -> List[_At]:

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence
 
 # Parts of the ids of checks that say that a NIC is no good for pods.
 SICKENING = ("port_state", "port_rate", "link_layer", "subnet_manager", "pcie_link", "link_errors", "kernel_log")
-_IDS = tuple(f"host.{what}" for what in SICKENING)
+IDS = tuple(f"host.{what}" for what in SICKENING)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _findings(facts: Facts, checks: Iterable[Check]) -> Dict[str, List[Finding]]
     subjects = _subjects(facts)
     found: Dict[str, List[Finding]] = {}
     for check in checks:
-        if check.verdict == "fail" and check.id in _IDS and check.subject and not check.mend:
+        if check.verdict == "fail" and check.id in IDS and check.subject and not check.mend:
             # The kernel also tells of functions that have lost their RDMA device.
             key = subjects.get(check.subject, check.subject)
             found.setdefault(key, []).append(Finding(check.id.partition(".")[2], check.text))
@@ -80,7 +80,9 @@ def of_host(node: HostEvidence, checks: Iterable[Check], judged: Sequence[str] =
     facts = node.known
     findings = _findings(facts, checks)
     moved = {hca for hca, _port in facts.in_pod} - set(judged)
-    wanted: Set[str] = {hca for hca, _port in facts.available} | {name.partition("/")[0] for name in node.rails.values()}
+    wanted: Set[str] = {hca for hca, _port in facts.available} | {
+        name.partition("/")[0] for name in node.rails.values()
+    }
     vfs: Dict[str, List[str]] = {}
     for hca in facts.hcas:
         if hca.sriov.pf_address and hca.pci:

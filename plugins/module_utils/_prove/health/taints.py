@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.health_policy import (
     EFFECTS,
@@ -77,6 +77,16 @@ class NodeState:
     policy: Policy
     driver: str
     well: FrozenSet[str] = frozenset()
+
+
+def node_state(value: Mapping[str, Any]) -> NodeState:
+    """A host from its dictionary. Raises TypeError, ValueError."""
+    return NodeState(**{**value, "policy": Policy(**value["policy"]), "well": frozenset(value["well"])})
+
+
+def nic_state(value: Mapping[str, Any]) -> NicState:
+    """A NIC from its dictionary. Raises TypeError, ValueError."""
+    return NicState(**{**value, "functions": tuple(value["functions"])})
 
 
 @dataclass(frozen=True)

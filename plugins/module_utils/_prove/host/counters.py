@@ -4,11 +4,11 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Error counters that grew while verify ran: the facts of its beginning against those of its end."""
+"""Error counters that grew between two readings, such as the facts of the beginning and the end of a verify."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
@@ -19,22 +19,24 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 _WHAT = "link_errors"
 _REMEDY = "Replace or reseat cable and transceiver, try another switch port, and check the switch's counters."
 
-Readings = Dict[Tuple[str, int], Dict[str, int]]
+# By port (``mlx5_0/1``).
+Readings = Mapping[str, Mapping[str, int]]
 
 
-def _readings(facts: Facts) -> Readings:
+def readings(facts: Facts) -> Dict[str, Dict[str, int]]:
+    """The error counters of all ports."""
     # Thresholds are for cables, and a software device has none.
     ports = ((hca, port) for hca in facts.hcas if not hca.software for port in hca.ports)
-    return {(hca.name, port.number): port.error_counters for hca, port in ports}
+    return {f"{hca.name}/{port.number}": port.error_counters for hca, port in ports}
 
 
-def _judged(node: HostEvidence, before: Readings, after: Readings, seconds: float) -> Iterator[Check]:
-    same = sorted(before.keys() & after.keys())
-    for hca, number in same:
-        was, now = before[hca, number], after[hca, number]
+def judged(node: HostEvidence, before: Readings, after: Readings, seconds: float, when: str) -> Iterator[Check]:
+    """A check for each counter that grew too fast in these ``seconds``, of which ``when`` tells more."""
+    for port in sorted(before.keys() & after.keys()):
+        was, now = before[port], after[port]
         grown = {name: now[name] - was[name] for name in was.keys() & now.keys()}
         for fault in counters.grown_too_fast(grown, seconds):
-            text = f"{hca}/{number} counted {fault.count} {fault.counter} in {seconds:.0f} s, while verify ran"
+            text = f"{port} counted {fault.count} {fault.counter} in {seconds:.0f} s, {when}"
             text += f" ({fault.limit:.0f} would be normal)" if fault.limit else ""
             verdict = "warn" if fault.limit else "fail"
             evidence: Dict[str, Any] = {
@@ -42,7 +44,7 @@ def _judged(node: HostEvidence, before: Readings, after: Readings, seconds: floa
                 "before": was[fault.counter],
                 "after": now[fault.counter],
             }
-            yield node.check(_WHAT, verdict, f"{hca}/{number}", text, _REMEDY, seconds=seconds, **evidence)
+            yield node.check(_WHAT, verdict, port, text, _REMEDY, seconds=seconds, **evidence)
 
 
 def of_node(node: HostEvidence, now: float) -> List[Check]:
@@ -52,9 +54,9 @@ def of_node(node: HostEvidence, now: float) -> List[Check]:
     if node.earlier is None:
         text = "it is unknown whether error counters grow: the facts could not be gathered a second time"
         return [node.check(_WHAT, "impossible", "", text, "See the error of the task that gathers them again.")]
-    before, after = _readings(node.earlier), _readings(node.facts)
+    before, after = readings(node.earlier), readings(node.facts)
     seconds = max(now - node.began, 0.0)
-    found = list(_judged(node, before, after, seconds))
+    found = list(judged(node, before, after, seconds, "while verify ran"))
     ports = [name for name in before.keys() & after.keys() if before[name]]
     if ports and not found:
         text = f"no error counter of {counted(len(ports), 'port')} grew too fast in {seconds:.0f} s, while verify ran"

@@ -36,6 +36,11 @@ def _counters(node: HostEvidence, now: float) -> List[Check]:
     return node.guarded("its error counters", lambda: counters.of_node(node, now))
 
 
+def of_looks(nodes: Sequence[HostEvidence]) -> List[Check]:
+    """Verdicts of facts and drift alone, of each host and of hosts together."""
+    return [*fleet.of_fleet(nodes), *(check for node in nodes for check in _of_node(node))]
+
+
 def judge(
     nodes: Sequence[HostEvidence], tests: Mapping[str, HostTests], untried: str = "", now: Optional[float] = None
 ) -> RingResult:
@@ -43,7 +48,7 @@ def judge(
 
     ``now`` is when the facts were gathered again, in seconds since the epoch.
     """
-    checks = [*fleet.of_fleet(nodes), *(check for node in nodes for check in _of_node(node))]
+    checks = of_looks(nodes)
     if not untried and now is not None:
         checks += [check for node in nodes for check in _counters(node, now)]
     checks += [] if untried else fabric.of_fleet(nodes, tests)

@@ -33,15 +33,19 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 Labels = Tuple[str, ...]
 
 
-def _family(name: str, explanation: str, labels: Labels, values: Mapping[Labels, int]) -> Iterator[str]:
+def gauge(name: str, explanation: str, labels: Labels, values: Mapping[Labels, int]) -> Iterator[str]:
     """A gauge, its series in a stable order. To Prometheus, an empty label is one that the series does not have."""
     if not values:
         return
-    yield f"# HELP {_PREFIX}_{name} {explanation}"
-    yield f"# TYPE {_PREFIX}_{name} gauge"
+    yield f"# HELP {name} {explanation}"
+    yield f"# TYPE {name} gauge"
     for own in sorted(values):
         pairs = ",".join(f'{label}="{value.translate(_ESCAPES)}"' for label, value in zip(labels, own) if value)
-        yield f"{_PREFIX}_{name}{f'{{{pairs}}}' if pairs else ''} {values[own]}"
+        yield f"{name}{f'{{{pairs}}}' if pairs else ''} {values[own]}"
+
+
+def _family(name: str, explanation: str, labels: Labels, values: Mapping[Labels, int]) -> Iterator[str]:
+    return gauge(f"{_PREFIX}_{name}", explanation, labels, values)
 
 
 def _results(document: VerifyDocument) -> Iterator[Tuple[Labels, str]]:
@@ -68,7 +72,8 @@ def _ports(document: VerifyDocument) -> Dict[Labels, int]:
     return found
 
 
-def _seconds(created: Optional[str]) -> Dict[Labels, int]:
+def seconds(created: Optional[str]) -> Dict[Labels, int]:
+    """The one series of a time, none without one. Raises DocumentError."""
     if not created:
         return {}
     try:
@@ -91,7 +96,7 @@ def prometheus(document: VerifyDocument) -> str:
         if verdict in BAD:
             found[(*own, verdict)] = 1
     lines = [
-        *_family("run_timestamp_seconds", "Time of the last run of verify.", (), _seconds(document.created)),
+        *_family("run_timestamp_seconds", "Time of the last run of verify.", (), seconds(document.created)),
         *_family("checks", "Checks and measurements by verdict.", ("ring", "host", "group", "verdict"), counts),
         *_family(
             "finding",

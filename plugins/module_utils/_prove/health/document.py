@@ -1,0 +1,156 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The document of health: what one run found, as it is written to ``health.json``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from typing import Any, Dict, List, Mapping, Optional
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.remedies import worded
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.schema import about
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import taints
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.look import FleetLook
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import STATES, WELL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import BAD
+
+VERSION = 1
+OUTCOMES = (
+    taints.TAINTED,
+    taints.INFORMED,
+    taints.EXEMPT,
+    taints.HELD,
+    taints.OVER,
+    taints.NO_DEVICE,
+    taints.NO_TAINTS,
+    taints.LEFT,
+)
+
+
+@dataclass
+class HealthNic:
+    """A NIC that is sick, has been sick and is not well for long enough, or could not be looked at."""
+
+    host: str
+    group: str
+    nic: str = field(metadata=about("PCI address, or the name of a device that has none."))
+    name: str = field(metadata=about("HCA, such as mlx5_0."))
+    state: str = field(
+        metadata=about("settling: well, but not for long enough; unseen: it could not be looked at.", enum=STATES)
+    )
+    since: Optional[str] = field(metadata=about("When it last became sick; null if it never was."))
+    well_since: Optional[str] = field(metadata=about("The first good look after that; null while it is sick."))
+    times: int = field(metadata=about("How often it has become sick.", minimum=0))
+    bad: int = field(metadata=about("Looks in a row that found it sick.", minimum=0))
+    good: int = field(metadata=about("Looks in a row that did not.", minimum=0))
+    findings: List[Finding] = field(metadata=about("What the last bad look found."))
+    exempt: str = field(metadata=about("Why the inventory says to leave it alone; empty if it does not."))
+    outcome: str = field(
+        metadata=about("What became of its rule, as device_taints says it; empty if nothing.", enum=("", *OUTCOMES))
+    )
+    effects: List[str] = field(metadata=about("Effects of the rules for its devices."))
+
+
+@dataclass
+class HealthGroup:
+    """NICs of a group, by their state."""
+
+    nics: int = field(metadata=about(minimum=0))
+    states: Dict[str, int] = field(metadata=about(entries={"minimum": 0}))
+
+
+@dataclass
+class HealthDocument:
+    """What one run of health.yml found. The version grows whenever a reader of the older one would fail."""
+
+    created: Optional[str] = field(metadata=about("ISO 8601 time."))
+    collection: str = field(metadata=about("Version of the collection."))
+    hosts: Dict[str, Optional[str]] = field(
+        metadata=about("All hosts of the run, and when each was last looked at; null if never.")
+    )
+    groups: Dict[str, HealthGroup]
+    nics: List[HealthNic] = field(metadata=about("Those that are not simply well."))
+    rules: str = field(metadata=about("Version of resource.k8s.io that the rules have; empty where there are none."))
+    problems: List[str] = field(metadata=about("Why NICs were not tainted that should have been."))
+    notes: List[str]
+    checks: List[Check] = field(metadata=about("Findings of the host ring: what failed and what warns."))
+
+
+def when(seconds: Optional[int]) -> Optional[str]:
+    """A time of the memory as ISO 8601."""
+    if not seconds:
+        return None
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collection: str) -> HealthDocument:
+    """The document; ``tainted`` is what the module ``device_taints`` returned, empty if it was not called."""
+    outcomes = {(each["host"], each["nic"]): str(each["outcome"]) for each in tainted.get("outcomes") or ()}
+    effects: Dict[Any, List[str]] = {}
+    for rule in tainted.get("rules") or ():
+        effects.setdefault((rule["host"], rule["nic"]), []).append(str(rule["effect"]))
+    nics = []
+    for state in look.nics:
+        known, at = look.memory[state.host].nics[state.key], (state.host, state.key)
+        if not known.times and at not in effects:
+            # Nothing was ever wrong with it.
+            continue
+        nics.append(
+            HealthNic(
+                host=state.host,
+                group=look.nodes[state.host].group,
+                nic=state.key,
+                name=state.name,
+                state=state.state,
+                since=when(known.since),
+                well_since=when(known.well_since),
+                times=known.times,
+                bad=known.bad,
+                good=known.good,
+                findings=known.findings,
+                exempt=state.exempt,
+                outcome=outcomes.get(at, ""),
+                effects=effects.get(at, []),
+            )
+        )
+    return HealthDocument(
+        created=created,
+        collection=collection,
+        hosts={host: when(known.looked) for host, known in look.memory.items()},
+        groups=_groups(look),
+        nics=nics,
+        rules=str(tainted.get("api_version") or ""),
+        problems=list(tainted.get("problems") or ()),
+        notes=[*look.notes, *(tainted.get("notes") or ())],
+        checks=[check for check in look.checks if check.verdict in BAD],
+    )
+
+
+def _groups(look: FleetLook) -> Dict[str, HealthGroup]:
+    found: Dict[str, HealthGroup] = {}
+    for node in look.nodes.values():
+        group = found.setdefault(node.group, HealthGroup(0, dict.fromkeys(STATES, 0)))
+        group.nics += node.nics
+        group.states[WELL] += len(node.well)
+    for nic in look.nics:
+        found[look.nodes[nic.host].group].states[nic.state] += 1
+    return found
+
+
+def plain(whole: HealthDocument) -> Dict[str, Any]:
+    """The document as the dictionary that is written as JSON."""
+    checks = [{**asdict(entry), "remedy": worded(entry.mend, entry.remedy)} for entry in whole.checks]
+    return {"version": VERSION, **asdict(whole), "checks": checks}
+
+
+def text(whole: HealthDocument) -> str:
+    """The content of the file."""
+    return json.dumps(plain(whole), indent=4, sort_keys=True, separators=(",", ": ")) + "\n"

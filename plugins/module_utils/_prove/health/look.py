@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""One look at all hosts: the verdicts of the host ring, and what they add to what is remembered."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import health_policy
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import memory, nics, taints
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import (
+    UNSEEN,
+    WELL,
+    HostMemory,
+    Memory,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.taints import NicState, NodeState
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import counters
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import judge as host_judge
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+
+# Error counters of two readings that are farther apart say less than those since boot do.
+_LONGEST = 86400.0
+
+
+@dataclass
+class FleetLook:
+    """What one look found. ``notes`` tell of exemptions that have ended."""
+
+    checks: List[Check] = field(default_factory=list)
+    memory: Memory = field(default_factory=dict)
+    nodes: Dict[str, NodeState] = field(default_factory=dict)
+    nics: List[NicState] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
+
+    def excused(self, check: Check) -> bool:
+        """Whether a check has failed for a NIC that the inventory says to leave alone."""
+        return check.id in nics.IDS and (check.host, check.subject.partition("/")[0]) in self._exempt
+
+    @cached_property
+    def _exempt(self) -> Set[Tuple[Optional[str], str]]:
+        return {(nic.host, name) for nic in self.nics if nic.exempt for name in (nic.name, nic.key)}
+
+
+def _grown(node: HostEvidence, before: HostMemory, now: int) -> List[Check]:
+    seconds = float(now - before.looked)
+    if node.facts is None or not before.looked or not 0 < seconds <= _LONGEST:
+        return []
+    after = counters.readings(node.facts)
+    made = counters.judged(node, before.counters, after, seconds, "since the last look")
+    return node.guarded("its error counters", lambda: made)
+
+
+def _remembered(node: HostEvidence, before: HostMemory, checks: Sequence[Check], now: int) -> HostMemory:
+    if node.facts is None:
+        return replace(before, group=node.group)
+    looks = nics.of_host(node, checks)
+    return memory.looked(before, node.group, looks, counters.readings(node.facts), now)
+
+
+def _states(node: HostEvidence, known: HostMemory, now: int, today: datetime.date) -> Iterator[Tuple[str, NicState]]:
+    """The key and state of each NIC of a host."""
+    wanted, exempt = health_policy.hysteresis(node.values), health_policy.exemptions(node.values)
+    for key, nic in sorted(known.nics.items()):
+        state = nic.state(now, wanted)
+        if state != WELL and nic.seen != now:
+            state = UNSEEN
+        found = health_policy.of_nic(exempt, nic.name, key, today)
+        check = nic.findings[0].check if nic.bad and nic.findings else ""
+        reason = found.text if found else ""
+        yield key, NicState(node.host, key, nic.name, tuple(nic.functions), state, nic.bad, check, reason)
+
+
+def _node(node: HostEvidence, known: HostMemory, well: Set[str]) -> NodeState:
+    strategy = registry.of_host(node.values)
+    driver = strategy.driver if strategy else ""
+    return NodeState(node.group, len(known.nics), health_policy.policy(node.values), driver, frozenset(well))
+
+
+def look(nodes: Sequence[HostEvidence], before: Mapping[str, HostMemory], now: int) -> FleetLook:
+    """Judge these hosts, whose ``values`` have all variables of health; ``now`` is in seconds since the epoch."""
+    today = datetime.datetime.fromtimestamp(now, datetime.timezone.utc).date()
+    found = FleetLook(checks=host_judge.of_looks(nodes))
+    for node in nodes:
+        found.checks += _grown(node, before.get(node.host, HostMemory()), now)
+    of_host: Dict[str, List[Check]] = {}
+    for check in found.checks:
+        of_host.setdefault(str(check.host), []).append(check)
+    for node in nodes:
+        own = _remembered(node, before.get(node.host, HostMemory()), of_host.get(node.host, []), now)
+        found.memory[node.host] = own
+        states = dict(_states(node, own, now, today))
+        found.nics += [state for state in states.values() if state.state != WELL]
+        found.nodes[node.host] = _node(node, own, {key for key, state in states.items() if state.state == WELL})
+        found.notes += _ended(node, today)
+    return found
+
+
+def _ended(node: HostEvidence, today: datetime.date) -> Iterator[str]:
+    for entry in health_policy.exemptions(node.values):
+        if not entry.holds(today):
+            yield f"{node.host}: {entry.nic} is no longer exempt, which ended with {entry.until} ({entry.reason})"
+
+
+def plain(found: FleetLook) -> Dict[str, Any]:
+    """What a look found as options of the module ``device_taints``: ``nodes`` and ``nics``."""
+    nodes = {host: {**asdict(node), "well": sorted(node.well)} for host, node in found.nodes.items()}
+    return {"nodes": nodes, "nics": [asdict(nic) for nic in found.nics]}
+
+
+def kept(found: FleetLook) -> Dict[str, Any]:
+    """All of it as JSON can have it."""
+    checks = [asdict(check) for check in found.checks]
+    return {**plain(found), "checks": checks, "memory": memory.text(found.memory), "notes": found.notes}
+
+
+def read(value: Mapping[str, Any]) -> FleetLook:
+    """What :func:`kept` made, in its types."""
+    return FleetLook(
+        [verify.check(check) for check in value["checks"]],
+        memory.read(value["memory"]),
+        {host: taints.node_state(own) for host, own in value["nodes"].items()},
+        [taints.nic_state(own) for own in value["nics"]],
+        list(value["notes"]),
+    )
