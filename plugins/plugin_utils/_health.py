@@ -9,22 +9,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import health_policy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import document as documents
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import figures, memory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import look as looks
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import memory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.figures import Figures
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Memory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.metrics import metrics
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.table import failure, table
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version, writing
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _run, _verify_inventory, _verify_run
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _files,
+    _inventory,
+    _run,
+    _verify_inventory,
+    _verify_run,
+)
 
 Map = Mapping[str, Any]
 
@@ -56,12 +63,33 @@ def _nodes(context: Map, hosts: Sequence[str]) -> List[HostEvidence]:
     return [replace(node, values={**defaults, **node.values}) for node in found]
 
 
+def _figures(context: Map, nodes: Sequence[HostEvidence]) -> Tuple[Dict[str, Optional[Figures]], List[str]]:
+    """By host the figures of its exporter, and what is wrong with those that cannot be used."""
+    told: Dict[str, Optional[Figures]] = {}
+    notes: List[str] = []
+    for node in nodes:
+        sent = _inventory.raw(context["hostvars"][node.host], "__rdma_health_figures") or {}
+        reason = str(sent.get("reason") or "")
+        try:
+            told[node.host] = figures.read(sent.get("figures"))
+            if sent.get("figures") and told[node.host] is None:
+                reason = f"its exporter has not looked for more than {figures.OLDEST:.0f} s"
+        except ValueError as error:
+            reason = str(error)
+        if reason:
+            notes.append(f"{node.host}: nothing is known of its NICs in pods: {reason}")
+    return told, notes
+
+
 def look(context: Map, options: Map, check: bool) -> Dict[str, Any]:
     """The result of the action ``health``: options of ``device_taints``, and the directory of the run."""
     path = f"{_files.artifact(options['directory'], context)}/state.json"
     before = _read(path)
     hosts = [str(host) for host in options["hosts"] or context["ansible_play_hosts_all"]]
-    found = looks.look(_nodes(context, hosts), before, int(_verify_run.now()))
+    nodes = _nodes(context, hosts)
+    told, notes = _figures(context, nodes)
+    found = looks.look(nodes, before, int(_verify_run.now()), told)
+    found.notes += notes
     if not check:
         # Of hosts beside those of the run, nothing is forgotten.
         kept = {} if options["whole"] else before

@@ -4,7 +4,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The reports of verify, drift, audit, benchmark, health, site and of the fleet: documents, and their pages as files."""
+"""The reports of verify, drift, audit, benchmark, health, site and of the fleet: documents, and pages."""
 
 from __future__ import annotations
 

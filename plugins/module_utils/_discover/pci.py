@@ -155,6 +155,11 @@ def link(tree: Tree, address: str) -> Optional[PcieLink]:
         own.max_speed_gts = min(own.max_speed_gts, port.max_speed_gts)
     if own.max_width and port.max_width:
         own.max_width = min(own.max_width, port.max_width)
+    return completed(own)
+
+
+def completed(own: PcieLink) -> PcieLink:
+    """The link with what its speeds and widths say: what it carries, and whether it trained below its best."""
     own.gbps, own.max_gbps = _capacity(own.speed_gts, own.width), _capacity(own.max_speed_gts, own.max_width)
     if own.speed_gts and own.width and own.max_speed_gts and own.max_width:
         own.degraded = own.speed_gts < own.max_speed_gts or own.width < own.max_width

@@ -159,6 +159,13 @@ def _of_topology(hcas: Sequence[Hca], names: Sequence[str], gpus: Sequence[Gpu],
             yield warning(codes.NUMA_UNKNOWN, label, address=pci.address)
 
 
+def of_hcas(hcas: Sequence[Hca], usable: Sequence[Usable], excluded: Sequence[Excluded]) -> List[Warn]:
+    """What the ports and PCIe links of these HCAs alone say, wherever they are."""
+    found = list(_of_ports(hcas, usable, excluded))
+    found += _below_twins(hcas, usable)
+    return found + list(_of_devices(hcas, sorted({hca.name for hca in hcas})))
+
+
 def unreadable(entries: Mapping[str, str]) -> List[Warn]:
     """A warning for each file the kernel refused or that held no sense; missing permission is listed elsewhere."""
     return [warning(codes.UNREADABLE, path, reason=why) for path, why in sorted(entries.items()) if why != "permission"]

@@ -10,7 +10,7 @@ In reading order: :mod:`main` (command line), :mod:`configuration`, :mod:`daemon
 child process, with deadlines), :mod:`look` (what a look reads, in which order); what it reads: :mod:`ports`,
 :mod:`families` (names of counters), :mod:`ethtool_stats`, :mod:`namespaces`, :mod:`pods` (of the container runtime),
 :mod:`claims` (of the kubelet), :mod:`kernel_faults` (in the kernel's log); what it makes of it: :mod:`owners`,
-:mod:`history`, :mod:`text`, :mod:`publish`.
+:mod:`history`, :mod:`text`, :mod:`publish`; and how others read that back: :mod:`figures`.
 
 It runs with the standard library of Python 3.8 and may import :mod:`_discover`, :mod:`_facts` and :mod:`_values`.
 """

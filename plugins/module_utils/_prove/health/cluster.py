@@ -6,8 +6,8 @@
 
 """DeviceTaintRules of a cluster: what there is, and the set of ours made as it is planned.
 
-Which version of ``resource.k8s.io`` has them, if any, is asked of the API server: v1 in Kubernetes 1.37, v1beta2 in 1.36
-and v1alpha3 before, both off by default (kubernetes/api, resource/*/types.go, ``DeviceTaintRule``).
+Which version of ``resource.k8s.io`` has them, if any, is asked of the API server: v1 in Kubernetes 1.37, v1beta2 in
+1.36 and v1alpha3 before, both off by default (kubernetes/api, resource/*/types.go, ``DeviceTaintRule``).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
 KIND = GroupKind(GROUP, "DeviceTaintRule")
 _SLICE, _CLAIM = GroupKind(GROUP, "ResourceSlice"), GroupKind(GROUP, "ResourceClaim")
 UNSERVED = (
-    "the API server serves no DeviceTaintRule, so no NIC is kept from new pods: they are part of Kubernetes 1.37, and in"
-    " 1.36 of the API resource.k8s.io/v1beta2 with the feature gates DRADeviceTaints and DRADeviceTaintRules"
+    "the API server serves no DeviceTaintRule, so no NIC is kept from new pods: they are part of Kubernetes 1.37, and"
+    " in 1.36 of the API resource.k8s.io/v1beta2 with the feature gates DRADeviceTaints and DRADeviceTaintRules"
 )
 _At = Tuple[str, str, str]
 
@@ -74,7 +74,13 @@ def _held(claim: Object) -> List[_At]:
     """Driver, pool and device of all that a claim has; who only watches a device does not hold it."""
     status = claim.get("status") or {}
     results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or []
-    return [(each["driver"], each["pool"], each["device"]) for each in results if not each.get("adminAccess")]
+    names = ("driver", "pool", "device")
+    return [
+        (str(driver), str(pool), str(device))
+        for driver, pool, device in (
+            [each.get(name) for name in names] for each in results if not each.get("adminAccess")
+        )
+    ]
 
 
 def _ours(item: Object, parent: Parent) -> bool:
@@ -87,7 +93,7 @@ def _rule(item: Object) -> Optional[Rule]:
     """A rule of ours, ``None`` for one that somebody has made unreadable: the set's next run replaces it."""
     noted, spec = metadata(item).get("annotations") or {}, item.get("spec") or {}
     selector, taint = spec.get("deviceSelector") or {}, spec.get("taint") or {}
-    found = [noted.get(taints.HOST), noted.get(taints.NIC)]
+    found: List[Any] = [noted.get(taints.HOST), noted.get(taints.NIC)]
     found += [selector.get(name) for name in ("driver", "pool", "device")]
     found += [taint.get("effect"), taint.get("value") or ""]
     whole = all(isinstance(value, str) for value in found) and taint.get("effect") in EFFECTS

@@ -16,7 +16,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import health_policy
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import memory, nics, taints
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import figures, memory, nics, taints
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.figures import Figures
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import (
     UNSEEN,
     WELL,
@@ -61,10 +62,12 @@ def _grown(node: HostEvidence, before: HostMemory, now: int) -> List[Check]:
     return node.guarded("its error counters", lambda: made)
 
 
-def _remembered(node: HostEvidence, before: HostMemory, checks: Sequence[Check], now: int) -> HostMemory:
+def _remembered(
+    node: HostEvidence, before: HostMemory, checks: Sequence[Check], judged: Sequence[str], now: int
+) -> HostMemory:
     if node.facts is None:
         return replace(before, group=node.group)
-    looks = nics.of_host(node, checks)
+    looks = nics.of_host(node, checks, judged)
     return memory.looked(before, node.group, looks, counters.readings(node.facts), now)
 
 
@@ -87,8 +90,26 @@ def _node(node: HostEvidence, known: HostMemory, well: Set[str]) -> NodeState:
     return NodeState(node.group, len(known.nics), health_policy.policy(node.values), driver, frozenset(well))
 
 
-def look(nodes: Sequence[HostEvidence], before: Mapping[str, HostMemory], now: int) -> FleetLook:
-    """Judge these hosts, whose ``values`` have all variables of health; ``now`` is in seconds since the epoch."""
+def _completed(node: HostEvidence, told: Optional[Figures]) -> Tuple[HostEvidence, List[str]]:
+    if node.facts is None:
+        return node, []
+    facts, judged = figures.complete(node.facts, told)
+    return replace(node, facts=facts), judged
+
+
+def look(
+    evidence: Sequence[HostEvidence],
+    before: Mapping[str, HostMemory],
+    now: int,
+    told: Optional[Mapping[str, Optional[Figures]]] = None,
+) -> FleetLook:
+    """Judge these hosts, whose ``values`` have all variables of health; ``now`` is in seconds since the epoch.
+
+    ``told`` are by host the figures of its exporter.
+    """
+    completed = [_completed(node, (told or {}).get(node.host)) for node in evidence]
+    nodes = [node for node, _judged in completed]
+    judged = {node.host: hcas for node, hcas in completed}
     today = datetime.datetime.fromtimestamp(now, datetime.timezone.utc).date()
     found = FleetLook(checks=host_judge.of_looks(nodes))
     for node in nodes:
@@ -97,7 +118,8 @@ def look(nodes: Sequence[HostEvidence], before: Mapping[str, HostMemory], now: i
     for check in found.checks:
         of_host.setdefault(str(check.host), []).append(check)
     for node in nodes:
-        own = _remembered(node, before.get(node.host, HostMemory()), of_host.get(node.host, []), now)
+        known = before.get(node.host, HostMemory())
+        own = _remembered(node, known, of_host.get(node.host, []), judged[node.host], now)
         found.memory[node.host] = own
         states = dict(_states(node, own, now, today))
         found.nics += [state for state in states.values() if state.state != WELL]

@@ -15,8 +15,8 @@ import json
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding, NicLook
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.health_policy import Hysteresis
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding, NicLook
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 

@@ -38,7 +38,7 @@ def metrics(whole: HealthDocument) -> str:
             check = nic.findings[0].check if nic.findings else ""
             sick[(*own, clean(check), "true" if nic.exempt else "false")] = 1
         effects.update({(*own, effect): 1 for effect in nic.effects})
-    looked = {(clean(host),): seconds(at)[()] for host, at in whole.hosts.items() if at}
+    looked: Dict[Labels, int] = {(clean(host),): seconds(at)[()] for host, at in whole.hosts.items() if at}
     nic_labels = ("host", "group", "device", "pci_address")
     lines = [
         *gauge(f"{_PREFIX}_run_timestamp_seconds", "Time of the last run of health.", (), seconds(whole.created)),

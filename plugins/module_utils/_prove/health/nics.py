@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Dict, Iterable, List, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 
@@ -74,15 +75,15 @@ def _findings(facts: Facts, checks: Iterable[Check]) -> Dict[str, List[Finding]]
 def of_host(node: HostEvidence, checks: Iterable[Check], judged: Sequence[str] = ()) -> List[NicLook]:
     """The NICs of a host that pods can have, and those that would be fit for them if they were not sick.
 
-    ``checks`` are those of this host, ``judged`` the HCAs in pods of which its exporter has told all that is needed.
+    ``checks`` are those of this host, ``judged`` the HCAs in pods that could be judged all the same.
     Nothing of a host without facts.
     """
     facts = node.known
     findings = _findings(facts, checks)
-    moved = {hca for hca, _port in facts.in_pod} - set(judged)
-    wanted: Set[str] = {hca for hca, _port in facts.available} | {
-        name.partition("/")[0] for name in node.rails.values()
-    }
+    in_pod = [hca for (hca, _port), found in facts.reasons.items() if IN_POD in {reason.code for reason in found}]
+    moved = set(in_pod) - set(judged)
+    wanted: Set[str] = {hca for hca, _port in facts.available} | set(judged)
+    wanted |= {name.partition("/")[0] for name in node.rails.values()}
     vfs: Dict[str, List[str]] = {}
     for hca in facts.hcas:
         if hca.sriov.pf_address and hca.pci:

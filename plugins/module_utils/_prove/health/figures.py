@@ -1,0 +1,190 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What exporters know of NICs in pods, as facts of these NICs: so that the same rules judge them.
+
+Facts are of the host's namespaces. A NIC that DRANET has moved is missing there, or has no netdev, and is never judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci, warnings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason, Usable, Warn
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
+    CharDevice,
+    Facts,
+    Hca,
+    PcieLink,
+    PciFunction,
+    Port,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
+
+# Seconds after which figures are of another time.
+OLDEST = 300.0
+_ACTIVE = "ACTIVE"
+# Of include/rdma/ib_verbs.h (enum ib_port_state), and IBTA's PortPhysicalState, as sysfs writes them.
+_STATES = {1: "DOWN", 2: "INIT", 3: "ARMED", 4: _ACTIVE}
+_PHYSICAL = {
+    1: "Sleep",
+    2: "Polling",
+    3: "Disabled",
+    4: "PortConfigurationTraining",
+    5: "LinkUp",
+    6: "LinkErrorRecovery",
+}
+_LAYERS = ("InfiniBand", "Ethernet")
+_POD = "pod"
+_SOFTWARE = ("rxe", "siw")
+# What the exporter does not tell, and a moved NIC has, or the pod could not use it.
+_THERE = CharDevice("", "", present=True)
+
+
+class UnusableError(ValueError):
+    """What a node sent is not what its exporter writes."""
+
+
+@dataclass
+class Figures:
+    """What is known of a node: ``devices`` and ``ports`` as :mod:`_exporter.figures` reads them."""
+
+    devices: Dict[str, Dict[str, Any]] = field(default_factory=dict)
+    ports: Dict[str, Dict[str, Any]] = field(default_factory=dict)
+
+
+def _checked(at: str, value: Any) -> Dict[str, Dict[str, Any]]:
+    if not isinstance(value, Mapping) or not all(isinstance(own, Mapping) for own in value.values()):
+        raise UnusableError(f"{at} is {str(value)[:80]!r}, it must be a map of maps")
+    return {str(name): dict(own) for name, own in value.items()}
+
+
+def read(value: Any) -> Optional[Figures]:
+    """The figures that a node sent, ``None`` for none or for old ones. Raises UnusableError."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise UnusableError(f"the figures are {str(value)[:80]!r}, they must be a map")
+    age = value.get("age")
+    if not isinstance(age, (int, float)) or age > OLDEST:
+        return None
+    found = Figures(_checked("devices", value.get("devices")), _checked("ports", value.get("ports")))
+    for name, port in found.ports.items():
+        counters = port.get("counters")
+        if not isinstance(counters, Mapping) or not all(is_integer(count) for count in counters.values()):
+            raise UnusableError(f"the counters of {name} are {str(counters)[:80]!r}, they must be whole numbers")
+    return found
+
+
+def _scaled(value: Any, scale: float) -> Optional[float]:
+    return value / scale if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _link(device: Mapping[str, Any]) -> Optional[PcieLink]:
+    speeds = [_scaled(device.get(name), 1e9) for name in ("current_speed", "max_speed")]
+    widths = [_scaled(device.get(name), 1) for name in ("current_width", "max_width")]
+    now, best = [int(width) if width else None for width in widths]
+    return pci.completed(PcieLink(speeds[0], now, speeds[1], best)) if any((*speeds, *widths)) else None
+
+
+def _port(number: int, own: Mapping[str, Any]) -> Port:
+    layer = own.get("link_layer")
+    return Port(
+        number=number,
+        state=_STATES.get(own.get("state_id", 0)),
+        physical_state=_PHYSICAL.get(own.get("physical_state_id", 0)),
+        link_layer=layer if layer in _LAYERS else None,
+        rate_gbps=_scaled(own.get("rate_bytes_per_second"), 125e6),
+        lid=own.get("lid"),
+        sm_lid=own.get("sm_lid"),
+        umad=_THERE,
+        error_counters=_counters(own),
+    )
+
+
+def _counters(own: Mapping[str, Any]) -> Dict[str, int]:
+    """Those of the kernel; RoCE has none for links that went down, but the exporter has."""
+    flaps = own.get("flaps")
+    return {**({"link_downed": flaps} if is_integer(flaps) else {}), **own["counters"]}
+
+
+def _moved(name: str, device: Mapping[str, Any], figures: Figures) -> Hca:
+    ports = []
+    for port, own in figures.ports.items():
+        hca, _slash, number = port.rpartition("/")
+        if hca == name and number.isdigit():
+            ports.append(_port(int(number), own))
+    address = str(device.get("pci_address") or "")
+    function = PciFunction(address, "", "", "") if address else None
+    board, driver = str(device.get("board_id") or ""), str(device.get("driver") or "")
+    return Hca(
+        name=name,
+        driver=driver or None,
+        software=driver in _SOFTWARE,
+        board_id=board or None,
+        pci=function,
+        pcie_link=_link(device),
+        uverbs=_THERE,
+        ports=ports,
+    )
+
+
+def _is_moved(found: Sequence[Reason]) -> bool:
+    """Whether a pod has a port, and it would be fit for workloads without that."""
+    codes = {reason.code for reason in found}
+    return reasons.IN_POD in codes and codes <= reasons.PASSING
+
+
+def _judged(hcas: Sequence[Hca]) -> List[Warn]:
+    """What discover would warn of if these were on the host."""
+    usable, excluded = [], []
+    for hca in hcas:
+        for port in hca.ports:
+            if port.state == _ACTIVE:
+                usable.append(Usable(hca.name, port.number))
+            else:
+                excluded.append(Excluded(hca.name, port.number, [reasons.reason(reasons.PORT_DOWN, state=port.state)]))
+    return warnings.of_hcas(hcas, usable, excluded)
+
+
+def complete(facts: Facts, figures: Optional[Figures]) -> Tuple[Facts, List[str]]:
+    """The facts with what is known of NICs in pods, and the HCAs whose NICs are judged in this way.
+
+    Those that have stayed in the host's RDMA namespace (netns mode ``shared``) are known without an exporter.
+    """
+    here = {hca.name for hca in facts.hcas}
+    away = {hca for (hca, _port), found in facts.reasons.items() if _is_moved(found)}
+    known = figures or Figures()
+    added = [
+        _moved(name, device, known)
+        for name, device in known.devices.items()
+        if device.get("place") == _POD and name not in here
+    ]
+    moved = [hca for hca in facts.hcas if hca.name in away and all(port.state for port in hca.ports)] + added
+    excluded = [
+        Excluded(hca.name, port.number, [reasons.reason(reasons.IN_POD)]) for hca in added for port in hca.ports
+    ]
+    hcas = [_with_flaps(hca, known) for hca in facts.hcas] + added
+    found = replace(
+        facts,
+        hcas=hcas,
+        excluded=[*facts.excluded, *excluded],
+        warnings=[*facts.warnings, *(_judged(moved) if moved else [])],
+    )
+    return found, [hca.name for hca in moved]
+
+
+def _with_flaps(hca: Hca, figures: Figures) -> Hca:
+    ports = []
+    for port in hca.ports:
+        own = figures.ports.get(f"{hca.name}/{port.number}")
+        flaps = own.get("flaps") if own and "link_downed" not in port.error_counters else None
+        more = {"link_downed": int(flaps)} if flaps is not None and is_integer(flaps) else {}
+        ports.append(replace(port, error_counters={**port.error_counters, **more}) if more else port)
+    return replace(hca, ports=ports)
