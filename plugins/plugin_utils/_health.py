@@ -48,12 +48,12 @@ def _read(path: str) -> Memory:
     except OSError as error:
         raise AnsibleActionFail(f"{_DIRECTORY}: {path} cannot be read: {error}") from error
     except state_version.NewerVersionError as error:
-        raise AnsibleActionFail(f"{_DIRECTORY}: {path} {error}. Nothing was changed") from error
+        raise AnsibleActionFail(f"{_DIRECTORY}: {path} {error}. Nothing was changed") from None
     except ValueError as error:
         way = (
             "restore it, or remove it to begin anew; rules that exist stay until their NICs are known to be well again"
         )
-        raise AnsibleActionFail(f"{_DIRECTORY}: {path} {error}: {way}. Nothing was changed") from error
+        raise AnsibleActionFail(f"{_DIRECTORY}: {path} {error}: {way}. Nothing was changed") from None
 
 
 def _nodes(context: Map, hosts: Sequence[str]) -> List[HostEvidence]:

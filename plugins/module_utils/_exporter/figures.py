@@ -12,6 +12,7 @@ Only what says whether a NIC is sick: states, rates, PCIe links, error counters 
 from __future__ import annotations
 
 import http.client
+import math
 import re
 import time
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
@@ -53,14 +54,20 @@ _COUNTERS = _counters()
 _OF_PCIE = {f"rdma_device_pcie_{suffix}": key for key, (suffix, _text) in PCIE.items()}
 
 
+def _number(text: str) -> Optional[float]:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
 def _samples(text: str) -> Iterator[Tuple[str, Dict[str, str], float]]:
     for line in text.split("\n"):
         match = _SAMPLE.fullmatch(line) if line.startswith("rdma_") else None
-        if match:
-            try:
-                yield match.group(1), dict(_LABEL.findall(match.group(2) or "")), float(match.group(3))
-            except ValueError:
-                continue
+        value = _number(match.group(3)) if match else None
+        if match and value is not None:
+            yield match.group(1), dict(_LABEL.findall(match.group(2) or "")), value
 
 
 def read(text: str, now: float) -> Figures:

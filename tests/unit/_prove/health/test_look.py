@@ -1,0 +1,252 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Looks at recorded (synthesised) nodes: what makes a NIC sick, since when, and what its exporter knows of it in a pod."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import figures as exporter
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import health_policy, variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import figures, look, memory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.document import document, plain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.look import FleetLook
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Memory, NicMemory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.metrics import metrics
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.table import failure, table
+from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed, node
+
+NOW = 1_800_000_000
+DEFAULTS = variables.defaults(variables.with_prefix(health_policy.PREFIX, variables.options_of()))
+NIC = "0000:66:00.0"
+DOWN = {"state": "DOWN", "physical_state": "Disabled"}
+
+
+def looked(facts: dict[str, Any] | None, before: Memory | None = None, now: int = NOW, **more: Any) -> FleetLook:
+    """A look at one node of which the facts are these; ``told`` are the figures of its exporter."""
+    told = more.pop("told", None)
+    evidence = node(facts, **{**DEFAULTS, **LAB, **more})
+    return look.look([evidence], before or {}, now, {evidence.host: figures.read(told)})
+
+
+def nic(found: FleetLook) -> NicMemory:
+    (known,) = found.memory["lab-01"].nics.values()
+    return known
+
+
+@pytest.fixture(name="facts")
+def make_facts(facts_of: Facts) -> dict[str, Any]:
+    return facts_of("lab-01")
+
+
+@pytest.fixture(name="sick")
+def make_sick(facts: dict[str, Any]) -> dict[str, Any]:
+    """The only NIC is slower than the group expects."""
+    return changed(facts, rate_gbps=10)
+
+
+RATE = {"rdma_discover_expect_rate_gbps": 25}
+
+
+def test_a_nic_is_sick_by_the_verdict_of_verify(facts: dict[str, Any], sick: dict[str, Any]) -> None:
+    assert nic(looked(facts, **RATE)).bad == 0
+    found = nic(looked(sick, **RATE))
+    assert (found.bad, found.times, found.since) == (1, 1, NOW)
+    assert [finding.check for finding in found.findings] == ["port_rate"]
+
+
+def test_what_a_run_of_site_mends_makes_no_nic_sick(facts: dict[str, Any]) -> None:
+    found = looked(changed(facts, netdev_mtu=1500), **LAB)
+    assert "host.mtu" in {check.id for check in found.checks if check.verdict == "fail"}
+    assert nic(found).bad == 0
+
+
+def test_since_when_and_how_often(facts: dict[str, Any], sick: dict[str, Any]) -> None:
+    found = looked(sick, **RATE)
+    found = looked(sick, found.memory, NOW + 60, **RATE)
+    assert (nic(found).bad, nic(found).times, nic(found).since) == (2, 1, NOW)
+    found = looked(facts, found.memory, NOW + 120, **RATE)
+    assert (nic(found).good, nic(found).well_since, nic(found).since) == (1, NOW + 120, NOW)
+    found = looked(sick, found.memory, NOW + 180, **RATE)
+    assert (nic(found).bad, nic(found).times, nic(found).since, nic(found).well_since) == (1, 2, NOW + 180, None)
+
+
+@pytest.mark.parametrize(
+    ("looks", "step", "state"),
+    [(3, 300, "well"), (2, 600, "settling"), (3, 299, "settling"), (9, 10, "settling"), (3, -300, "settling")],
+)
+def test_well_again_after_so_many_looks_and_seconds(
+    facts: dict[str, Any], sick: dict[str, Any], looks: int, step: int, state: str
+) -> None:
+    found, now = looked(sick, **RATE), NOW
+    for _number in range(looks):
+        now += step
+        found = looked(facts, found.memory, now, **RATE)
+    assert nic(found).state(now, health_policy.hysteresis(DEFAULTS)) == state
+    assert [each.state for each in found.nics] == ([] if state == "well" else [state])
+
+
+def test_a_host_without_facts_keeps_what_is_known_of_it(sick: dict[str, Any]) -> None:
+    first = looked(sick, **RATE)
+    found = looked(None, first.memory, NOW + 60)
+    assert found.memory == first.memory
+    assert [each.state for each in found.nics] == ["unseen"]
+    assert found.nodes["lab-01"].well == frozenset()
+
+
+def test_counters_are_judged_between_looks(facts: dict[str, Any]) -> None:
+    first = looked(changed(facts, error_counters={"link_downed": 1}))
+    assert nic(first).bad == 0
+    found = looked(changed(facts, error_counters={"link_downed": 2}), first.memory, NOW + 300)
+    (finding,) = nic(found).findings
+    assert finding.text == "mlx5_0/1 counted 1 link_downed in 300 s, since the last look"
+    # Of readings that are days apart, the threshold since boot says more.
+    late = looked(changed(facts, error_counters={"link_downed": 2}), first.memory, NOW + 200_000)
+    assert nic(late).bad == 0
+
+
+def test_an_exempt_nic_is_excused_until_its_day(sick: dict[str, Any]) -> None:
+    exempt = [{"nic": "mlx5_0", "reason": "on order", "until": "2027-01-15"}]
+    found = looked(sick, rdma_health_exempt=exempt, **RATE)
+    (failed,) = [check for check in found.checks if check.id == "host.port_rate"]
+    assert found.excused(failed)
+    assert found.nics[0].exempt == "on order, until 2027-01-15"
+    late = looked(sick, now=NOW + 86_400, rdma_health_exempt=exempt, **RATE)
+    assert not late.excused(failed)
+    assert late.notes == ["lab-01: mlx5_0 is no longer exempt, which ended with 2027-01-15 (on order)"]
+
+
+def in_pod(facts: dict[str, Any], **port: Any) -> dict[str, Any]:
+    """The NIC is in a pod; its RDMA device is still on the host (netns mode shared)."""
+    found = changed(facts, netdev_present=False, **port)
+    found["usable"] = []
+    reasons = [{"code": "in_pod", "text": "in a pod", "fields": {}}]
+    if port:
+        reasons.append({"code": "port_down", "text": "down", "fields": {}})
+    found["excluded"] = [{"hca": "mlx5_0", "port": 1, "reasons": reasons}]
+    return found
+
+
+def told(state: int = 4, physical: int = 5, rate: float = 3.125e9, age: float = 5.0, **more: Any) -> dict[str, Any]:
+    """What the exporter of the node tells of the NIC in a pod."""
+    port = {
+        "state_id": state,
+        "physical_state_id": physical,
+        "rate_bytes_per_second": int(rate),
+        "link_layer": "Ethernet",
+        "counters": {},
+        **more,
+    }
+    device = {"pci_address": NIC, "driver": "mlx5_core", "board_id": "MT_0000000838", "place": "pod"}
+    return {"age": age, "devices": {"mlx5_0": device}, "ports": {"mlx5_0/1": port}}
+
+
+def test_a_nic_in_a_pod_is_judged_by_the_same_rules(facts: dict[str, Any]) -> None:
+    assert nic(looked(in_pod(facts), **RATE)).bad == 0
+    found = looked(in_pod(facts, **DOWN), **RATE)
+    assert [finding.check for finding in nic(found).findings] == ["port_state"]
+
+
+def gone(facts: dict[str, Any]) -> dict[str, Any]:
+    """The RDMA device has left the host as well (netns mode exclusive)."""
+    found = copy.deepcopy(in_pod(facts))
+    found["hcas"], found["excluded"], found["warnings"], found["affinity"] = [], [], [], []
+    return found
+
+
+def test_a_nic_that_has_left_the_host_is_judged_by_its_exporter(facts: dict[str, Any]) -> None:
+    first = looked(facts, **RATE)
+    without = looked(gone(facts), first.memory, NOW + 60, **RATE)
+    assert nic(without) == nic(first)
+    well = looked(gone(facts), first.memory, NOW + 60, told=told(), **RATE)
+    assert (nic(well).bad, nic(well).good) == (0, 2)
+    down = looked(gone(facts), first.memory, NOW + 60, told=told(1, 3), **RATE)
+    assert [finding.check for finding in nic(down).findings] == ["port_state"]
+    old = looked(gone(facts), first.memory, NOW + 60, told=told(1, 3, age=301.0), **RATE)
+    assert nic(old) == nic(first)
+
+
+def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any]) -> None:
+    bare = changed(facts, error_counters={})
+    first = looked(bare, told={**told(flaps=3), "devices": {}})
+    found = looked(bare, first.memory, NOW + 60, told={**told(flaps=4), "devices": {}})
+    assert [finding.check for finding in nic(found).findings] == ["link_errors"]
+    # The exporter was restarted.
+    again = looked(bare, first.memory, NOW + 60, told={**told(flaps=0), "devices": {}})
+    assert nic(again).bad == 0
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        [],
+        "x",
+        {"age": 1.0, "devices": [], "ports": {}},
+        {"age": 1.0, "devices": {}, "ports": {"mlx5_0/1": 3}},
+        {"age": 1.0, "devices": {}, "ports": {"mlx5_0/1": {"counters": {"link_downed": "many"}}}},
+    ],
+)
+def test_figures_that_no_exporter_writes_are_refused(sent: Any) -> None:
+    with pytest.raises(figures.UnusableError):
+        figures.read(sent)
+
+
+def test_hostile_figures_break_nothing(facts: dict[str, Any]) -> None:
+    sent = told()
+    sent["ports"]["mlx5_0/1"].update(state_id="x", rate_bytes_per_second=[], physical_state_id=None, flaps={})
+    sent["devices"]["mlx5_0"].update(current_speed="fast", max_width=None, pci_address=7)
+    found = looked(gone(facts), told=sent)
+    assert all("Traceback" not in check.text for check in found.checks)
+
+
+def test_what_is_written_is_read_back_the_same(sick: dict[str, Any]) -> None:
+    found = looked(sick, **RATE)
+    assert memory.read(memory.text(found.memory)) == found.memory
+    assert look.read(look.kept(found)) == found
+
+
+def test_the_configuration_of_the_exporter_is_where_prepare_writes_it() -> None:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.exporter import DAEMON
+
+    assert exporter.CONFIG == DAEMON.config
+
+
+def test_the_report(sick: dict[str, Any]) -> None:
+    found = looked(sick, **RATE)
+    tainted = {
+        "api_version": "resource.k8s.io/v1",
+        "rules": [{"host": "lab-01", "nic": found.nics[0].key, "effect": "NoSchedule"}],
+        "outcomes": [{"host": "lab-01", "nic": found.nics[0].key, "outcome": "tainted"}],
+        "problems": ["lab: over its budget"],
+        "notes": ["a note"],
+    }
+    whole = document(found, tainted, "2027-01-15T08:00:00Z", "1.0.0")
+    shown = table(whole)
+    assert shown.startswith("1 of 1 NIC is sick, 1 kept from new pods (collection 1.0.0, 2027-01-15T08:00:00Z)")
+    assert "2027-01-15T08:00:00Z  1      NoSchedule" in shown
+    assert "lab: over its budget" in shown
+    said = failure(whole, ["first.", "second"], "/there/health.json")
+    assert said == (
+        "1 NIC is sick. 2 checks failed, the first because: first. lab: over its budget. Everything is in"
+        " /there/health.json."
+    )
+    assert failure(replace(whole, problems=[]), [], "/there") == ""
+    lines = metrics(whole).splitlines()
+    assert "zerocopy_rdma_health_run_timestamp_seconds 1800000000" in lines
+    assert 'zerocopy_rdma_health_nics{group="lab",state="sick"} 1' in lines
+    assert "zerocopy_rdma_health_problems 1" in lines
+    assert plain(whole)["version"] == 1
+
+
+def test_a_report_is_clean_of_what_nobody_sees(sick: dict[str, Any]) -> None:
+    found = looked(sick, **RATE)
+    (state,) = found.nics
+    hostile = replace(state, exempt="\x1b[31m\u202e")
+    shown = table(document(replace(found, nics=[hostile]), {}, "2027-01-15T08:00:00Z", "1.0.0"))
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
