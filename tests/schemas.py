@@ -14,12 +14,14 @@ sys.path.insert(0, str(_CHECKOUT / "build" / "collections"))
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import benchmark, verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.schema import schema, text
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import document as health
 
 
 def files() -> Dict[Path, str]:
     """The texts of the schemas by their paths."""
     made = {
         "verify-report": schema(verify.VerifyDocument, "zerocopy.rdma verify report", verify.VERSION, verify.NAMES),
+        "health": schema(health.HealthDocument, "zerocopy.rdma health", health.VERSION),
         "benchmark": schema(benchmark.BenchmarkDocument, "zerocopy.rdma benchmark", benchmark.VERSION),
     }
     return {_CHECKOUT / "docs" / f"{name}.schema.json": text(found) + "\n" for name, found in made.items()}

@@ -3,7 +3,7 @@
 
 """DeviceTaintRules of sick NICs on a real API server, and what the real scheduler makes of them.
 
-Needs Kubernetes 1.37 or newer (``ZEROCOPY_KUBERNETES``), except for the test of API servers that have no such rules.
+Needs Kubernetes 1.37 or newer (``ZEROCOPY_KUBERNETES``).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
 from ansible_collections.zerocopy.rdma.plugins.modules import device_taints
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, from_template, placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
+from ansible_collections.zerocopy.rdma.tests.cluster.rights import asked_by, documented, idle, users, without
 from ansible_collections.zerocopy.rdma.tests.cluster.test_applyset_concurrent import before_write
 from ansible_collections.zerocopy.rdma.tests.cluster.test_applyset_prune import Killed, Killing
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import Facts, published
@@ -54,18 +55,19 @@ class Nics:
     devices: dict[str, list[SliceDevice]]
     policy: Policy = NOSCHEDULE
     sick: dict[tuple[str, str], NicState] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def falls_sick(self, node: str, *numbers: int) -> None:
         for number in numbers:
             pci = str(self.devices[node][number].pci)
             self.sick[node, pci] = NicState(node, pci, f"mlx5_{number}", (pci,), "sick", 1, "port_state")
 
-    def __call__(self, **options: Any) -> Object:
+    def __call__(self, **more: Any) -> Object:
         nodes = {
             name: asdict(NodeState("h100", len(own), self.policy, DRANET)) | {"well": self._well(name)}
             for name, own in self.devices.items()
         }
-        return self.call(nodes=nodes, nics=[asdict(nic) for nic in self.sick.values()], **options)
+        return self.call(nodes=nodes, nics=[asdict(nic) for nic in self.sick.values()], **{**self.options, **more})
 
     def _well(self, name: str) -> list[str]:
         return [str(device.pci) for device in self.devices[name] if (name, device.pci) not in self.sick]
@@ -82,9 +84,8 @@ def make_of_nodes(
     """Makes nodes with eight NICs each; the rules are removed at the end."""
 
     def call(**options: Any) -> Object:
-        found: Object = run_module(
-            device_taints, name=SET, namespace=fleet.namespace, kubeconfig=str(control_plane.kubeconfig), **options
-        )
+        own = {"name": SET, "namespace": fleet.namespace, "kubeconfig": str(control_plane.kubeconfig)}
+        found: Object = run_module(device_taints, **{**own, **options})
         return found
 
     def rules() -> list[Object]:
@@ -244,3 +245,26 @@ def test_killed_anywhere_the_next_run_completes(
         )
     # The parent twice, two that enter, one that leaves.
     assert writes == 5
+
+
+def test_the_role_of_health(cluster_set: ClusterSet, make_nics: Callable[..., Nics]) -> None:
+    nics = make_nics(["n1"])
+    nics.options = {"namespace": "kube-system"}
+    roles = documented("kube-system", "zerocopy-health")
+    places = [(place, number) for place, role in enumerate(roles) for number in range(len(role["rules"]))]
+    lacking = {
+        f"lacks-{place}-{number}": [without(role, number) if each == place else role for each, role in enumerate(roles)]
+        for place, number in places
+    }
+    with users(cluster_set, {"health": roles, **lacking}):
+        nics.falls_sick("n1", 0)
+        for user in lacking:
+            assert "is forbidden" in nics(impersonate_user=user)["msg"], user
+        with asked_by(cluster_set, "health") as asked:
+            assert nics(impersonate_user="health")["changed"] is True
+            nics.policy = Policy(effect="NoExecute", confirm=1)
+            assert nics(impersonate_user="health")["changed"] is True
+            nics.sick.clear()
+            assert nics(impersonate_user="health")["changed"] is True
+        assert idle(roles, asked) == []
+    assert nics.rules() == []

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Looks at recorded (synthesised) nodes: what makes a NIC sick, since when, and what its exporter knows of it in a pod."""
+"""Looks at recorded (synthesised) nodes: what makes a NIC sick, since when, and what is known of one in a pod."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import figures as exporter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import health_policy, variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.exporter import DAEMON
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import figures, look, memory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.document import document, plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.look import FleetLook
@@ -50,7 +51,7 @@ def make_sick(facts: dict[str, Any]) -> dict[str, Any]:
     return changed(facts, rate_gbps=10)
 
 
-RATE = {"rdma_discover_expect_rate_gbps": 25}
+RATE: dict[str, Any] = {"rdma_discover_expect_rate_gbps": 25}
 
 
 def test_a_nic_is_sick_by_the_verdict_of_verify(facts: dict[str, Any], sick: dict[str, Any]) -> None:
@@ -211,9 +212,7 @@ def test_what_is_written_is_read_back_the_same(sick: dict[str, Any]) -> None:
 
 
 def test_the_configuration_of_the_exporter_is_where_prepare_writes_it() -> None:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.exporter import DAEMON
-
-    assert exporter.CONFIG == DAEMON.config
+    assert DAEMON.config == exporter.CONFIG
 
 
 def test_the_report(sick: dict[str, Any]) -> None:
