@@ -12,6 +12,8 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
+import yaml
+
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import placed_on
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
@@ -24,6 +26,15 @@ __all__ = ["make_set_of_inventory"]
 FLEET = ("v100-01", "v100-02")
 # Behind a PCIe link of half the width.
 SICK = ("v100-02", "0000:8a:00.0")
+
+
+def nowhere(playbook: Playbook, directory: Path) -> Path:
+    """A kubeconfig of an API server that does not answer."""
+    content = yaml.safe_load(Path(playbook._environment["K8S_AUTH_KUBECONFIG"]).read_text())
+    content["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    found = directory / "nowhere.kubeconfig"
+    found.write_text(json.dumps(content))
+    return found
 
 
 def rules(cluster_set: ClusterSet) -> List[Object]:
@@ -79,5 +90,10 @@ def test_from_the_first_look_to_teardown(
             cluster_set.kubectl("get", "secret", "zerocopy-rdma-health", "-n", "kube-system", "--ignore-not-found")
             == ""
         )
+        # An API server that does not answer hides nothing of what was found on the nodes.
+        playbook._environment["K8S_AUTH_KUBECONFIG"] = str(nowhere(playbook, tmp_path))
+        document = looked()
+        assert [nic["state"] for nic in document["nics"]] == ["sick"]
+        assert document["problems"][0].startswith("Sick NICs could not be kept from new pods: ")
     finally:
         cluster_set.kubectl("delete", "resourceslices", *(item["metadata"]["name"] for item in slices))
