@@ -25,6 +25,8 @@ KIND = "zerocopy.rdma/health"
 # Sick; well, but not for long enough; well; not looked at.
 SICK, SETTLING, WELL, UNSEEN = "sick", "settling", "well", "unseen"
 STATES = (SICK, SETTLING, WELL, UNSEEN)
+# Seconds for which a NIC that has left a host is remembered, and counted as one of its NICs.
+_REMEMBERED = 30 * 86400
 Counters = Dict[str, Dict[str, int]]
 
 
@@ -94,8 +96,11 @@ def _looked(before: NicMemory, look: NicLook, now: int) -> NicMemory:
 
 
 def looked(before: HostMemory, group: str, looks: Sequence[NicLook], counters: Counters, now: int) -> HostMemory:
-    """What is known of a host after a look at it. A NIC that is not there any more stays as it was."""
-    nics = dict(before.nics)
+    """What is known of a host after a look at it. A NIC that is not there any more stays as it was for some weeks.
+
+    A pod may have it for as long as that, and its exporter may say nothing.
+    """
+    nics = {key: nic for key, nic in before.nics.items() if now - nic.seen < _REMEMBERED}
     for look in looks:
         nics[look.key] = _looked(nics.get(look.key, NicMemory(look.name)), look, now)
     return HostMemory(group, now, nics, counters)

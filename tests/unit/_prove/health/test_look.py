@@ -182,6 +182,14 @@ def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any]) -> None
     assert nic(again).bad == 0
 
 
+def test_a_nic_that_has_left_its_host_is_forgotten_in_the_end(facts: dict[str, Any]) -> None:
+    first = looked(facts)
+    found = looked(gone(facts), first.memory, NOW + 29 * 86_400)
+    assert found.nodes["lab-01"].nics == 1
+    found = looked(gone(facts), found.memory, NOW + 31 * 86_400)
+    assert found.nodes["lab-01"].nics == 0
+
+
 @pytest.mark.parametrize(
     "sent",
     [
