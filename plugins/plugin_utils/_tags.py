@@ -22,6 +22,7 @@ _CLUSTER = ("provision", "driver", "claims")
 TAGS: Dict[str, Sequence[str]] = {
     "audit": ("audit",),
     "benchmark": ("benchmark",),
+    "cabling": ("cabling",),
     "drift": ("drift", *_NODES),
     "facts": ("discover",),
     "health": ("health", "clear"),

@@ -30,13 +30,14 @@ FLOORS = {
     "_inventory": 3,
     "_kube": 4,
     "_links": 5,
-    "_strategies": 6,
-    "_plan": 7,
-    "_prepare": 8,
-    "_provision": 9,
-    "_workloads": 10,
-    "_prove": 11,
-    "_migrate": 12,
+    "_fabric": 6,
+    "_strategies": 7,
+    "_plan": 8,
+    "_prepare": 9,
+    "_provision": 10,
+    "_workloads": 11,
+    "_prove": 12,
+    "_migrate": 13,
 }
 GLUE = {"module_utils._prepare.module", "module_utils._provision.api.module"}
 # What others print, for which they have no code: the kernel, systemd and NetworkManager, the API server and its

@@ -6,11 +6,11 @@
 
 """The host ring: a host's facts and drift against the plan, and what hosts reach of each other.
 
-``ping``, ``arp``, ``iblinkinfo`` and ``driver_watch`` run on nodes, the others on the controller.
+``ping``, ``arp``, ``iblinkinfo``, ``lldp`` and ``driver_watch`` run on nodes, the others on the controller.
 
 Files in reading order: ``answers`` (of modules, checked), ``evidence`` (what is known of a host), ``facts`` (verdicts
 from facts), ``drift``, ``counters``, ``fleet`` (hosts together), ``fabric``, ``site_checks``, ``plan`` (what is tried),
-``live`` (verdicts of it), ``judge`` (all of them), ``ping``, ``arp``, ``iblinkinfo``, ``driver_watch``.
+``live`` (verdicts of it), ``judge`` (all of them), ``ping``, ``arp``, ``iblinkinfo``, ``lldp``, ``driver_watch``.
 
 May import rooms up to ``_prepare``, ``document`` and ``bandwidth``.
 """

@@ -9,10 +9,9 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import port_guid
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
@@ -25,15 +24,6 @@ _LOOK = "See the log of the subnet manager."
 _INITIALIZE = "Initialize"
 
 _End = Tuple[str, int]
-
-
-def port_guid(port: Port) -> Optional[str]:
-    """GUID of an InfiniBand port: the lower half of its first GID (InfiniBand Architecture Specification, 4.1.1)."""
-    text = next((gid.gid for gid in port.gids if gid.index == 0), None)
-    try:
-        return f"0x{int(ipaddress.IPv6Address(text or '')) & (1 << 64) - 1:016x}"
-    except ValueError:
-        return None
 
 
 def ports(node: HostEvidence) -> List[Dict[str, Any]]:

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.iblinkinfo import parse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fabric, iblinkinfo
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fabric
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import Facts, node
 
@@ -21,7 +22,7 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/iblinkinfo"
 
 
 def links(name: str, **own: Any) -> list[dict[str, Any]]:
-    every = iblinkinfo.parse((FIXTURES / f"{name}.txt").read_text())
+    every = parse((FIXTURES / f"{name}.txt").read_text())
     return [{**dataclasses.asdict(link), **own} for link in every]
 
 

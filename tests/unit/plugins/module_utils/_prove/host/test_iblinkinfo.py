@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import List, Optional
 
 import pytest
 
@@ -17,33 +17,6 @@ FIXTURES = Path(__file__).resolve().parents[4] / "fixtures/iblinkinfo"
 NODE1 = iblinkinfo.FabricPort("ibsim0", 1, "0x0000000000100001")
 NODE2 = iblinkinfo.FabricPort("ibsim1", 1, "0x100003")
 ELSEWHERE = iblinkinfo.FabricPort("ibsim2", 1, "0x0000000000900001")
-
-
-@pytest.mark.parametrize(("name", "state"), [("unmanaged", "Initialize"), ("managed", "Active")])
-def test_every_cable_is_seen_from_both_ends(name: str, state: str) -> None:
-    links = iblinkinfo.parse((FIXTURES / f"{name}.txt").read_text())
-    assert len(links) == 10
-    assert {link.state for link in links} == {state}
-    ends = {(link.name, link.port, link.peer, link.peer_port) for link in links}
-    assert ends == {(peer, peer_port, own, port) for own, port, peer, peer_port in ends}
-    assert [(link.name, link.port, link.peer) for link in links if link.width == "1X"] == [
-        ("leaf2", 7, "spine"),
-        ("spine", 2, "leaf2"),
-    ]
-    assert {(link.speed, link.could) for link in links} == {("2.5", ("12X", "10.0 Gbps"))}
-
-
-@pytest.mark.parametrize(
-    ("notes", "could"),
-    [("", ()), (" ", ()), (" Could be FDR10", ("FDR10",)), ("Could be 4X Could be 53.125 Gbps", ("4X", "53.125 Gbps"))],
-)
-def test_notes(notes: str, could: Tuple[str, ...]) -> None:
-    """Lines in the form of iblinkinfo.c, with a name that has its marks in it."""
-    line = '0x0c42a10300aabbcc "    h100-01 mlx5_0"     12    1[  ] ==( 2X        26.5625 Gbps Active/  LinkUp)==>  '
-    line += f'0xb8cef60300112233     40   17[  ] "MF0;sw1:MQM9700/U1 (rack "7")" ({notes})'
-    (link,) = iblinkinfo.parse(f"garbage\n{line}\n")
-    assert (link.name, link.peer, link.peer_port) == ("h100-01 mlx5_0", 'MF0;sw1:MQM9700/U1 (rack "7")', 17)
-    assert (link.width, link.speed, link.could) == ("2X", "26.5625", could)
 
 
 def test_a_fabric_is_read_once() -> None:

@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Cabling as a CSV file with the columns host, port, switch and switch port: read as expected, written as found.
+
+A spreadsheet runs a cell that begins like a formula, and switches choose their names, so such a cell is written with an
+apostrophe before it, which spreadsheets hide and which is taken off when the file is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import MOST_CHARACTERS, Neighbour
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import PortView
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined, visible
+
+HEADER = ("host", "port", "switch", "switch_port")
+_FORMULA = re.compile(r"\s*[=+\-@\t\r]")
+_ESCAPED = re.compile(r"'\s*[=+\-@\t\r]")
+
+
+class ExpectedError(ValueError):
+    """The file cannot be used; the message has one line for each mistake in it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cable should be: a switch by its name, GUID or chassis ID, and its port. ``line`` is that of the file."""
+
+    switch: str
+    port: str
+    line: int = 0
+
+    def is_switch(self, neighbour: Neighbour) -> bool:
+        """Whether a neighbour is this switch, by any of its names."""
+        return _same(self.switch) in {_same(name) for name in (neighbour.switch, neighbour.id, neighbour.description)}
+
+    def is_port(self, neighbour: Neighbour) -> bool:
+        return _same(self.port) in {_same(neighbour.port), _same(neighbour.alias)}
+
+
+@dataclass
+class Expected:
+    """The places by host and port as the file names it, and the hosts that the inventory lacks."""
+
+    places: Dict[Tuple[str, str], Place]
+    elsewhere: List[str]
+
+    def of(self, view: PortView) -> Optional[Place]:
+        """The row of a port, by the names that it has: HCA, HCA and port, netdev, PCI address or rail."""
+        return next((self.places[view.host, name] for name in view.names if (view.host, name) in self.places), None)
+
+
+def _same(text: str) -> str:
+    return text.strip().lower()
+
+
+def _cell(text: str) -> str:
+    return text[1:] if _ESCAPED.match(text) else text.strip()
+
+
+def read(text: str, inventory: Iterable[str], views: Sequence[PortView], path: str) -> Expected:
+    """The expected cabling, for hosts of the inventory; ``views`` are the ports of those that are looked at.
+
+    Raises ExpectedError, with the number of each line that is wrong and what would be right.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(text.lstrip("\ufeff")), strict=True))
+    except csv.Error as error:
+        raise ExpectedError(f"{path} is no CSV file: {error}") from error
+    known, looked_at = set(inventory), {view.host for view in views}
+    ports = {(view.host, name) for view in views for name in view.names}
+    places: Dict[Tuple[str, str], Place] = {}
+    taken: Dict[Tuple[str, str], int] = {}
+    wrong: List[str] = []
+    elsewhere: Dict[str, None] = {}
+    for line, cells in enumerate(rows, 1):
+        row = [_cell(cell) for cell in cells]
+        if (
+            not any(row)
+            or row[0].startswith("#")
+            or (line == 1 and [_same(cell) for cell in row[:2]] == ["host", "port"])
+        ):
+            continue
+        if len(row) != len(HEADER) or not all(row):
+            wrong.append(f"line {line} has {counted(sum(map(bool, row)), 'value')}: it must have {', '.join(HEADER)}")
+            continue
+        if any(len(cell) > MOST_CHARACTERS for cell in row):
+            wrong.append(f"line {line} has a value of more than {MOST_CHARACTERS} characters")
+            continue
+        host, port, switch, number = row
+        if host not in known:
+            elsewhere[host] = None
+            continue
+        end = (_same(switch), _same(number))
+        if (host, port) in places:
+            wrong.append(f"line {line}: {host} {port} is in line {places[host, port].line} as well")
+        elif end in taken:
+            wrong.append(f"line {line}: port {number} of {switch} is in line {taken[end]} as well")
+        elif host in looked_at and (host, port) not in ports:
+            names = joined(sorted({view.name for view in views if view.host == host}), 16)
+            wrong.append(f"line {line}: {host} has no port {port}: it has {names}")
+        taken.setdefault(end, line)
+        places.setdefault((host, port), Place(switch, number, line))
+    if wrong:
+        raise ExpectedError(visible(f"{path} cannot be used:\n" + "\n".join(wrong[:20]) + _more(wrong)))
+    return Expected(places, list(elsewhere))
+
+
+def _more(wrong: Sequence[str]) -> str:
+    return f"\nand {len(wrong) - 20} more" if len(wrong) > 20 else ""
+
+
+def unseen_switches(expected: Expected, neighbours: Sequence[Neighbour]) -> List[str]:
+    """Switches of the file that no source knows: rather a misspelt name than hundreds of wrong cables."""
+    known = {_same(name) for each in neighbours for name in (each.switch, each.id, each.description)}
+    return sorted({place.switch for place in expected.places.values() if _same(place.switch) not in known})
+
+
+def _safe(text: str) -> str:
+    shown = visible(text, kept="")
+    return f"'{shown}" if _FORMULA.match(shown) else shown
+
+
+def written(views: Sequence[PortView]) -> str:
+    """The file of the cabling as found, without ports whose neighbour is not seen."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER)
+    for view in views:
+        if view.neighbour:
+            writer.writerow(
+                [_safe(cell) for cell in (view.host, view.name, view.neighbour.switch, view.neighbour.port)]
+            )
+    return out.getvalue()

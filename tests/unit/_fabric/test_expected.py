@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""Cabling as CSV: read, refused, and written so that no switch's name is a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import Neighbour
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import SEEN, PortView
+
+VIEW = PortView(
+    "h1",
+    "h100",
+    "mlx5_0",
+    "mlx5_0",
+    0,
+    SEEN,
+    "ib0",
+    "0000:18:00.0",
+    full="mlx5_0/1",
+    neighbour=Neighbour("leaf-1", "0x1", "12"),
+)
+
+
+def read(text: str) -> expected.Expected:
+    return expected.read(text, ["h1", "h2"], [VIEW], "cabling.csv")
+
+
+@pytest.mark.parametrize("port", ["mlx5_0", "mlx5_0/1", "ib0", "0000:18:00.0", "rail 0"])
+def test_a_port_by_each_of_its_names(port: str) -> None:
+    place = read(f"\ufeffhost,port,switch,switch_port\nh1,{port}, Leaf-1 ,12\n").of(VIEW)
+    assert place
+    assert VIEW.neighbour
+    assert place.is_switch(VIEW.neighbour)
+    assert place.is_port(VIEW.neighbour)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("h1,mlx5_0,leaf-1\n", "line 1 has 3 values: it must have host, port, switch, switch_port"),
+        ("h1,mlx5_0,,12\n", "line 1 has 3 values"),
+        ("h1,mlx5_7,leaf-1,12\n", "line 1: h1 has no port mlx5_7: it has mlx5_0"),
+        ("h1,mlx5_0,leaf-1,12\nh1,mlx5_0,leaf-1,13\n", "line 2: h1 mlx5_0 is in line 1 as well"),
+        ("h1,mlx5_0,leaf-1,12\nh2,mlx5_0,LEAF-1,12\n", "line 2: port 12 of LEAF-1 is in line 1 as well"),
+        (f"h1,mlx5_0,{'x' * 257},12\n", "line 1 has a value of more than 256 characters"),
+        ('h1,"mlx5_0,leaf-1,12\n', "is no CSV file"),
+    ],
+)
+def test_mistakes_are_told_by_line(text: str, message: str) -> None:
+    with pytest.raises(expected.ExpectedError, match=message):
+        read(text)
+
+
+def test_hosts_that_the_inventory_lacks_are_counted() -> None:
+    found = read("h1,mlx5_0,leaf-1,12\nrouter-1,eth0,leaf-1,1\n\n# a comment\n")
+    assert (list(found.places), found.elsewhere) == ([("h1", "mlx5_0")], ["router-1"])
+
+
+@settings(deadline=None)
+@given(st.text(min_size=1, max_size=30), st.text(min_size=1, max_size=10))
+def test_no_cell_is_a_formula_and_no_row_is_broken(switch: str, port: str) -> None:
+    view = PortView("h1", "h100", "mlx5_0", "mlx5_0", 0, SEEN, neighbour=Neighbour(switch, "0x1", port))
+    text = expected.written([view])
+    rows = list(csv.reader(io.StringIO(text), strict=True))
+    assert [len(row) for row in rows] == [4, 4]
+    assert all(not cell.lstrip().startswith(("=", "+", "-", "@")) for cell in rows[1])
+    assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("switch", ["=cmd|' /C calc'!A0", "-leaf", "@x", " =1+1"])
+def test_what_was_written_is_read_again(switch: str) -> None:
+    neighbour = Neighbour(switch, "0x1", "12")
+    view = PortView("h1", "h100", "mlx5_0", "mlx5_0", 0, SEEN, full="mlx5_0/1", neighbour=neighbour)
+    place = read(expected.written([view])).of(view)
+    assert place
+    assert place.is_switch(neighbour)
+
+
+def test_a_misspelt_switch_is_told() -> None:
+    assert expected.unseen_switches(read("h1,mlx5_0,laef-1,12\n"), [Neighbour("leaf-1", "0x1", "12")]) == ["laef-1"]
