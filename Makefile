@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # standard input a byte at a time. A node's environment has no such variable.
 unexport PYTHONUNBUFFERED
 
-.PHONY: help demo test site report format programs control-plane operators network lab cluster plugins images lab-down \
+.PHONY: help demo test site report format programs control-plane operators network cabling lab cluster plugins images lab-down \
   same bench-facts bench-prepare bench-fleet bench-cluster bench-inject mutants coverage tarball installed clean
 
 help: ## list these targets
@@ -86,6 +86,9 @@ operators: $(VENV)/dev $(COLLECTION) ## test our objects with the real SR-IOV op
 
 network: $(VENV)/dev $(COLLECTION) ## test links with a real NetworkManager in namespaces (needs root, mmdebstrap)
 	@$(STEP) 'network manager' pytest -q $(WORKERS) tests/network_manager
+
+cabling: $(VENV)/dev $(COLLECTION) ## test cabling on a fabric of ibsim and with real lldpd in namespaces (needs root, mmdebstrap)
+	@$(STEP) 'cabling' pytest -q tests/cabling
 
 lab: $(VENV)/dev $(COLLECTION) ## run the playbooks on QEMU guests with real kernels (needs root; see tests/lab)
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \

@@ -57,8 +57,9 @@ gate 'installed collection' make --no-print-directory installed
 # A user's `make test` needs no root; CI has it.
 if [ -n "${CI:-}" ] || { [ "$EUID" = 0 ] && command -v mmdebstrap >/dev/null; }; then
     gate 'network manager' pytest -q --numprocesses=auto --maxprocesses=4 tests/network_manager
+    gate 'cabling' pytest -q tests/cabling
 else
-    echo 'Not tested with NetworkManager: this needs root, and mmdebstrap (tests/lab/lab.py deps --install).'
+    echo 'Not tested with NetworkManager, ibsim and lldpd: this needs root, and mmdebstrap (tests/lab/lab.py deps --install).'
 fi
 wait $beside
 cat $results/beside

@@ -135,7 +135,7 @@ class Site:
 
 
 def rail_optimised(units: int, hosts: int, rails: int = 4, spines: int = 2, storage: bool = True) -> Site:
-    """Units of hosts with a leaf for each rail, a link from each leaf to each spine, and one storage switch for all."""
+    """Units of hosts with a leaf for each rail and a link from each leaf to each spine, and a storage network beside it."""
     site = Site(rails)
     for unit in range(units):
         for index in range(hosts):
@@ -147,4 +147,8 @@ def rail_optimised(units: int, hosts: int, rails: int = 4, spines: int = 2, stor
     for leaf in range(units * rails):
         for spine in range(spines):
             site.uplinks.append(((f"leaf-{leaf + 1}", 60 + spine), (f"spine-{spine + 1}", leaf + 1), 4))
+    for unit in range(units if storage else 0):
+        site.uplinks.append(((f"stor-{unit + 1}", 60), ("stor-core", unit + 1), 4))
+    if storage:
+        site.uplinks.append((("stor-core", 60), ("spine-1", 60), 4))
     return site
