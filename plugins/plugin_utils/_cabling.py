@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import check as fabric_check
@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import (
     neighbours,
     report,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import FabricLink
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import FabricLink, cut
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import Fabric, LldpAnswer, PortView
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
@@ -47,16 +47,22 @@ class _Read:
     notes: List[str] = field(default_factory=list)
 
 
+def _link(sent: Any) -> FabricLink:
+    """What a node sent. Raises ValueError."""
+    link = read.typed(FabricLink, sent)
+    return replace(link, name=cut(link.name), peer=cut(link.peer))
+
+
 def _fabrics(host: str, answer: Map, found: _Read) -> None:
     for fabric in answer.get("fabrics") or []:
         try:
             if len(fabric["links"]) > _MOST_LINKS:
                 raise read.FactsError("links", f"has {len(fabric['links'])} entries")
-            found.links += [read.typed(FabricLink, {**link, "could": list(link["could"])}) for link in fabric["links"]]
+            found.links += [_link(link) for link in fabric["links"]]
             if fabric["error"]:
                 own = f"{fabric['hca']}/{fabric['port']}"
                 found.notes.append(f"{host} could not read the fabric of {own}: {fabric['error']}")
-        except (KeyError, TypeError, read.FactsError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             found.notes.append(f"what {host} said of its fabric cannot be used: {error}")
 
 
@@ -91,8 +97,13 @@ def _nodes(context: Map) -> List[HostEvidence]:
     return _verify_inventory.nodes(context, hosts, context["hostvars"])
 
 
+def _live(context: Map) -> List[HostEvidence]:
+    """The hosts that can be asked: those that are not just files of a node."""
+    return [node for node in _nodes(context) if node.values.get("rdma_discover_root") in (None, "/")]
+
+
 def first(context: Map, options: Map) -> Dict[str, Any]:
-    nodes = _nodes(context)
+    nodes = _live(context)
     ethernet = [
         node.host for node in nodes if any(hca.has_layer(_ETHERNET) and not hca.software for hca in node.known.hcas)
     ]
@@ -101,8 +112,9 @@ def first(context: Map, options: Map) -> Dict[str, Any]:
 
 
 def second(context: Map, options: Map) -> Dict[str, Any]:
-    nodes = _nodes(context)
-    known = {link.guid for link in _read(context, options, [node.host for node in nodes]).links}
+    nodes = _live(context)
+    links = _read(context, options, [node.host for node in nodes]).links
+    known = {guid for link in links for guid in (link.guid, link.peer_guid)}
     asked = {node.host for node in nodes if any(answer.get("fabrics") for answer in _answers(context, node.host))}
     groups: Set[str] = set()
     ports: Dict[str, List[Dict[str, Any]]] = {}

@@ -25,9 +25,9 @@ def _started(path: str) -> subprocess.Popen[str]:
     command = ["ibsim", "-s", "-N", "4000", "-P", "40000", "-L", "4000", path]
     # It ends when its standard input does.
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    simulator = subprocess.Popen(command, text=True, **pipes)  # type: ignore[call-overload]
+    simulator: subprocess.Popen[str] = subprocess.Popen(command, text=True, **pipes)  # type: ignore[call-overload]
     said: List[str] = []
-    for line in simulator.stdout:
+    for line in simulator.stdout or ():
         said.append(line)
         if _READY in line:
             return simulator

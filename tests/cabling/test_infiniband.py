@@ -25,7 +25,7 @@ def read(site: Site) -> tuple[list[FabricLink], list[FabricLink]]:
     found: dict[str, Any] = machine.run("simulate.py", site.ibsim())
     (fabric,) = found["fabrics"]
     assert fabric["error"] == ""
-    links = [FabricLink(**{**link, "could": tuple(link["could"])}) for link in fabric["links"]]
+    links = [FabricLink(**link) for link in fabric["links"]]
     return links, ibnetdiscover.parse(found["topology"])
 
 

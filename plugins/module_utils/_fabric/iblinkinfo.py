@@ -44,7 +44,7 @@ def parse(text: str) -> List[FabricLink]:
                 peer_guid=guid(match["peer_guid"]),
                 peer=cut(match["peer"]),
                 peer_port=int(match["peer_port"]),
-                could=tuple(_COULD.findall(match["notes"])),
+                could=_COULD.findall(match["notes"]),
             )
         )
     return found

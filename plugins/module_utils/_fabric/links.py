@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Optional, Tuple
+from dataclasses import dataclass, field
+from typing import List, Optional
 
 # Of a name or an identifier. A node description has 64 bytes (InfiniBand), a value of LLDP 255 (IEEE 802.1AB).
 MOST_CHARACTERS = 256
+_WIDTH, _SPEED = re.compile("[0-9]{1,3}X"), re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
 # What a managed switch calls itself: MF0;<name>:<model>/U1. In a director switch, the part after the model tells its
 # leaves apart, so that it stays.
 _MANAGED = re.compile(r"MF0;(?P<name>[^:]+):[^/]+/U1")
@@ -53,12 +54,16 @@ class FabricLink:
     peer_guid: str
     peer: str
     peer_port: int
-    could: Tuple[str, ...] = ()
+    could: List[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not (_WIDTH.fullmatch(self.width) and _SPEED.fullmatch(self.speed)):
+            raise ValueError(f"width and speed are {self.width[:20]!r} and {self.speed[:20]!r}")
 
     @property
     def gbps(self) -> float:
         """Lanes times the speed of one, before line coding."""
-        return int(self.width.rstrip("Xx")) * float(self.speed)
+        return int(self.width.rstrip("X")) * float(self.speed)
 
 
 @dataclass(frozen=True)

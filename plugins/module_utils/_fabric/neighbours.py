@@ -50,7 +50,7 @@ REASONS: Mapping[str, str] = {
     FABRIC_UNREAD: "no fabric was read: install infiniband-diags, run as root, or give rdma_cabling_fabric_files",
     NOT_IN_FABRIC: "the port is up, and not in the fabric that was read",
     NO_NETDEV: "the port has no netdev",
-    LLDP_NOT_ASKED: "the host did not answer when it was asked for its neighbours",
+    LLDP_NOT_ASKED: "the host was not asked for its neighbours, or did not answer",
     LLDP_ABSENT: "lldpd is not installed",
     LLDP_STOPPED: "lldpd does not run",
     LLDP_RIGHTS: "lldpcli may not ask lldpd: run as root",

@@ -135,7 +135,7 @@ class Site:
 
 
 def rail_optimised(units: int, hosts: int, rails: int = 4, spines: int = 2, storage: bool = True) -> Site:
-    """Units of hosts with a leaf for each rail and a link from each leaf to each spine, and a storage network beside it."""
+    """Units of hosts with a leaf for each rail, linked to each spine, and a storage network beside them."""
     site = Site(rails)
     for unit in range(units):
         for index in range(hosts):

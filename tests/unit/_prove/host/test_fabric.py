@@ -61,7 +61,7 @@ def test_a_host_that_cannot_ask_leaves_it_to_the_next(facts_of: Facts) -> None:
     plans = host_plan.plan(nodes)
     assert plans["a"].fabric_ports == []
     assert plans["b"].fabric_ports != []
-    nodes[1].reached = {"fabrics": read(links("managed", could=()))}
+    nodes[1].reached = {"fabrics": read(links("managed", could=[]))}
     assert [(check.host, check.verdict) for check in fabric.of_fleet(nodes, plans)] == [("b", "pass")]
 
 
@@ -85,7 +85,7 @@ def test_without_a_subnet_manager(facts_of: Facts) -> None:
 
 
 def test_a_link_that_the_subnet_manager_left_out(facts_of: Facts) -> None:
-    own = links("managed", could=())
+    own = links("managed", could=[])
     for link in own:
         if "node3" in (link["name"], link["peer"]):
             link["state"] = "Initialize"
@@ -96,7 +96,7 @@ def test_a_link_that_the_subnet_manager_left_out(facts_of: Facts) -> None:
 @pytest.mark.parametrize(
     ("fabrics", "verdict", "said"),
     [
-        (read(links("managed", could=())), "pass", "5 links of the fabric of mlx5_0/1 run at the width and speed"),
+        (read(links("managed", could=[])), "pass", "5 links of the fabric of mlx5_0/1 run at the width and speed"),
         (read([], "iblinkinfo is not installed"), "impossible", "are not known: iblinkinfo is not installed"),
         (None, "impossible", "were not read"),
     ],
