@@ -50,7 +50,7 @@ options:
     type: str
     default: ""
 seealso:
-  - module: zerocopy.rdma.rdma_neighbours
+  - module: zerocopy.rdma.rdma_neighbours_info
 """
 
 EXAMPLES = r"""
@@ -63,7 +63,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ports:
-  description: InfiniBand ports of the hosts that read fabrics, as options of M(zerocopy.rdma.rdma_neighbours), by host.
+  description:
+    - InfiniBand ports of the hosts that read fabrics, as options of M(zerocopy.rdma.rdma_neighbours_info), by host.
   returned: V(first) and V(second)
   type: dict
 lldp:

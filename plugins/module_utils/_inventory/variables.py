@@ -90,6 +90,7 @@ def results() -> Options:
         SET: {"type": "str", "default": "zerocopy-rdma"},
         "rdma_verify_batch": {"type": "raw"},
         "rdma_verify_moved": {"type": "raw"},
+        "rdma_health_tolerant": {"type": "bool"},
         "rdma_health_whole_fleet": {"type": "bool"},
         "rdma_verify_whole_fleet": {"type": "bool"},
         "rdma_waves": {"type": "raw"},

@@ -42,7 +42,9 @@ def maps(content: Any) -> Iterator[Any]:
 
 
 def test_every_condition_is_text() -> None:
-    files = [path for folder in FOLDERS for path in sorted((CHECKOUT / folder).rglob("*.yml"))]
+    every = [path for folder in FOLDERS for path in sorted((CHECKOUT / folder).rglob("*.yml"))]
+    # An option may be called as a keyword is.
+    files = [path for path in every if path.name != "argument_specs.yml"]
     found = {
         str(path.relative_to(CHECKOUT)): wrong
         for path in files

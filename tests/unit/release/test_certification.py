@@ -52,6 +52,7 @@ def test_modules_that_only_read_are_named_so():
     """Those that change nothing, but do more than read, are listed."""
     more = {
         "benchmark_plan": "plans",
+        "cabling": "judges",
         "driver_watch": "watches",
         "plan": "plans",
         "rdma_reachability": "measures",

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: rdma_neighbours
+module: rdma_neighbours_info
 short_description: Read what is at the other end of a node's cables
 version_added: 0.1.0
 description:
@@ -48,11 +48,11 @@ options:
 
 EXAMPLES = r"""
 - name: Ask lldpd of each node
-  zerocopy.rdma.rdma_neighbours:
+  zerocopy.rdma.rdma_neighbours_info:
   register: neighbours
 
 - name: Read the links of a fabric
-  zerocopy.rdma.rdma_neighbours:
+  zerocopy.rdma.rdma_neighbours_info:
     fabric_ports:
       - {hca: mlx5_0, port: 1, guid: "0x0c42a10300aabbcc"}
     lldp: false
