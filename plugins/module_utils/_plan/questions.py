@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
-TITLE = "What facts answer of the questions that lead to a strategy (docs/choosing-a-strategy.md):"
+TITLE = "What the facts say about each strategy (docs/choosing-a-strategy.md):"
 
 
 def _range(numbers: Tuple[int, int], noun: str) -> str:

@@ -39,7 +39,8 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
     if not HAS_KUBERNETES_CORE:
         way = "ansible-galaxy collection install kubernetes.core"
         msg = f"the collection kubernetes.core is missing where Ansible runs: {way}"
-        AnsibleModule(argument_spec=options).fail_json(msg=msg)
+        # With check mode, or that it is missing would not be said.
+        AnsibleModule(argument_spec=options, supports_check_mode=True).fail_json(msg=msg)
     module = AnsibleK8SModule(module_class=AnsibleModule, argument_spec=options, supports_check_mode=True)
     # Not the lists and maps: objects may be Secrets, and those of a large set would cost more on their way back than to
     # be applied.

@@ -127,7 +127,7 @@ PROVIDER_HOOK = Ability(
     "container",
     None,
     READ,
-    "pkg/apis/hook at 21a2b58; its environment is another one at other commits",
+    "pkg/apis/hook at 21a2b58; its environment differs between commits",
 )
 DEVICE_METADATA = Ability(
     "containers find the attributes of their devices in files (KEP-5304)",
