@@ -48,7 +48,9 @@ def _switch(netdev: str, name: str, port: str) -> None:
     daemon = ["lldpd", "-d", "-u", socket, "-I", "swp1"]
     subprocess.Popen([*enter, *daemon], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _until(lambda: os.path.exists(socket))
-    for words in (["system", "hostname", name], ["lldp", "portidsubtype", "local", port], ["lldp", "tx-interval", "1"]):
+    # It speaks every second, and what it says holds for longer than a slow machine takes to hear it.
+    often = (["lldp", "tx-hold", "100"], ["lldp", "tx-interval", "1"])
+    for words in (["system", "hostname", name], ["lldp", "portidsubtype", "local", port], *often):
         _run("lldpcli", "-u", socket, "configure", *words)
 
 
