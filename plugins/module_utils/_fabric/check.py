@@ -88,7 +88,7 @@ class Group:
         units = {host: unit.hosts[0] for unit in self.units for host in unit.hosts}
         found: Dict[Tuple[str, str], Counter[str]] = {}
         for view in self.views:
-            for unit in {"", units.get(view.host, "")}:
+            for unit in dict.fromkeys(["", units.get(view.host, "")]):
                 found.setdefault((view.slot, unit), Counter())[view.state] += 1
         return found
 
