@@ -26,7 +26,9 @@ from ansible_collections.zerocopy.rdma.plugins.action import (
     driver_watch,
     node,
     rdma_bandwidth,
+    rdma_exporter_info,
     rdma_facts,
+    rdma_neighbours_info,
     rdma_reachability,
 )
 
@@ -36,7 +38,9 @@ ACTIONS = {
     "driver_watch": driver_watch,
     "node": node,
     "rdma_bandwidth": rdma_bandwidth,
+    "rdma_exporter_info": rdma_exporter_info,
     "rdma_facts": rdma_facts,
+    "rdma_neighbours_info": rdma_neighbours_info,
     "rdma_reachability": rdma_reachability,
 }
 TRACEBACK = 'File "<stdin>", line 3\nSyntaxError: future feature annotations is not defined'
@@ -112,6 +116,8 @@ def test_every_module_of_nodes_has_such_an_action() -> None:
     # These read or write files of the controller, and need no cluster either.
     controller = {
         "workload_manifests",
+        "cabling",
+        "health",
         "verify",
         "report",
         "benchmark_plan",
