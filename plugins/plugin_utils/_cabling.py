@@ -27,7 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fabric as host_fabric
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _inventory, _verify_inventory
 
 Map = Mapping[str, Any]
@@ -165,7 +165,7 @@ def _expected(context: Map, path: str, views: Sequence[PortView], found: _Read) 
         found.notes.append(f"{path} has {counted(len(wanted.elsewhere), 'host')} that the inventory lacks")
     unseen = expected.unseen_switches(wanted, [view.neighbour for view in views if view.neighbour])
     if unseen:
-        found.notes.append(f"{path} names switches at which no port was found: {', '.join(unseen[:16])}")
+        found.notes.append(f"{path} names switches at which no port was found: {joined(unseen, 16)}")
     return wanted
 
 

@@ -119,7 +119,7 @@ def test_what_cannot_be_read_is_an_error_until_it_can(tmp_path: Path) -> None:
 def test_the_log_of_this_machine_is_followed() -> None:
     need_root()
     if not os.access("/dev/kmsg", os.R_OK | os.W_OK):
-        pytest.skip("needs the kernel log of this machine; CI runs this in a guest that has one")
+        pytest.skip("needs /dev/kmsg, readable and writable; `make lab` follows the log of a guest")
     found = KernelFaults("/")
     found.look({})
     before, mine = dict(found.counts), f"mlx5_core ffff:ff:1f.7: a line of {os.getpid()}: Cold reset is required"
