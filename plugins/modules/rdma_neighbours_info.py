@@ -19,27 +19,8 @@ author:
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.facts_module
+  - zerocopy.rdma._fabric_ports
 options:
-  fabric_ports:
-    description:
-      - InfiniBand ports from which the links of their fabric are read. A fabric that has been read from an earlier port
-        in the list is not read again.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      hca:
-        description: The HCA.
-        type: str
-        required: true
-      port:
-        description: Number of the port.
-        type: int
-        required: true
-      guid:
-        description: GUID of the port, for example V(0x0c42a10300aabbcc).
-        type: str
-        required: true
   lldp:
     description: Whether to ask C(lldpd) for neighbours.
     type: bool
@@ -91,15 +72,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import i
 
 
 def main() -> None:
-    text, number = {"type": "str", "required": True}, {"type": "int", "required": True}
     module = AnsibleModule(
         argument_spec={
-            "fabric_ports": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {"hca": text, "port": number, "guid": text},
-            },
+            "fabric_ports": iblinkinfo.FABRIC_PORTS,
             "lldp": {"type": "bool", "default": True},
         },
         supports_check_mode=True,

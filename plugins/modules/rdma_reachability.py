@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - zerocopy.rdma._attributes
   - zerocopy.rdma._attributes.facts_module
+  - zerocopy.rdma._fabric_ports
 options:
   pings:
     description: Pings to send, up to 16 at a time.
@@ -56,26 +57,6 @@ options:
         required: true
       address:
         description: The address, without prefix length.
-        type: str
-        required: true
-  fabric_ports:
-    description:
-      - Active InfiniBand ports from which the links of their fabric are read. A fabric that has been read from an
-        earlier port in the list is not read again.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      hca:
-        description: The HCA.
-        type: str
-        required: true
-      port:
-        description: Number of the port.
-        type: int
-        required: true
-      guid:
-        description: GUID of the port, for example V(0x0c42a10300aabbcc).
         type: str
         required: true
 """
@@ -193,12 +174,7 @@ def main() -> None:
                 "default": [],
                 "options": {"netdev": text, "address": text},
             },
-            "fabric_ports": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {"hca": text, "port": number, "guid": text},
-            },
+            "fabric_ports": iblinkinfo.FABRIC_PORTS,
         },
         supports_check_mode=True,
     )

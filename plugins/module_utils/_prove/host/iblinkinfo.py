@@ -33,6 +33,17 @@ class FabricPort:
     guid: str
 
 
+# The option of the modules that read fabrics: what a FabricPort is made of.
+FABRIC_PORTS: Dict[str, Any] = {
+    "type": "list",
+    "elements": "dict",
+    "default": [],
+    "options": {
+        "hca": {"type": "str", "required": True},
+        "port": {"type": "int", "required": True},
+        "guid": {"type": "str", "required": True},
+    },
+}
 Answer = Tuple[str, str]
 
 
