@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import time
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import image, network, prerequisites, qemu, tools
+from . import image, monitor, network, prerequisites, qemu, tools
 from .paths import CACHE, LOGS, NAME, RUN, SSH_CONFIG, pid_file, qemu_log, serial_log
 from .progress import LabError, await_condition, say, step, tail
 from .topology import NICS, NODES, Nic, Node
@@ -26,8 +27,8 @@ _BOOT_SECONDS = 900
 _STARTS = 3
 # systemd has printed something by then, also on a busy machine.
 _SILENT_SECONDS = 300
-# Where guest/soft_roce.py leaves its copy.
-_SOFT_ROCE = "/usr/local/lib/zerocopy-lab/soft_roce.py"
+# The end of a console while nothing has been printed since the kernel's last words before a reboot.
+_RESTARTED = re.compile(r"reboot: Restarting system\s*\Z")
 
 
 @contextmanager
@@ -111,36 +112,28 @@ def _boot_id(node: Node) -> str:
 
 
 def reboot(node: Node) -> None:
-    """Reboot a guest as an admin does and wait until it has booted anew."""
+    """Reboot a guest as an admin does and wait until it answers from another boot; services may still be starting."""
     before = _boot_id(node)
-    if not running(node) or not before:
+    if not before:
         raise LabError(f"{node.name} does not answer over ssh, so it cannot be told to reboot")
-    console = serial_log(node.name)
+    console, spoke = serial_log(node.name), time.monotonic()
+
+    def anew() -> bool:
+        nonlocal spoke
+        if not _RESTARTED.search(console.read_text(errors="replace")):
+            spoke = time.monotonic()
+        elif time.monotonic() - spoke > _SILENT_SECONDS:
+            say(f"{node.name}: the kernel printed nothing for {_SILENT_SECONDS} s, so the guest is reset")
+            monitor.command(node.name, "system_reset")
+            spoke = time.monotonic()
+        return _boot_id(node) not in ("", before)
+
     with step(f"{node.name}: reboot, until ssh answers from another boot"):
         # The connection may end before the answer is out.
         network.ssh(node.name, "systemctl reboot")
-
-        def anew() -> bool:
-            return _boot_id(node) not in ("", before)
-
-        await_condition(f"{node.name}: reboot", anew, seconds=_BOOT_SECONDS, note=lambda: tail(console))
-    with step(f"{node.name}: until it has booted"):
-        _await_boot(node)
-    with step(f"{node.name}: until it has its Soft-RoCE devices"):
-        _await_soft_roce(node)
-
-
-def _await_soft_roce(node: Node) -> None:
-    """Wait for what ``soft_roce.py prepare`` left behind to do its work; a guest never prepared has nothing to do."""
-    command = f"test ! -e {_SOFT_ROCE} || python3 {_SOFT_ROCE} ready"
-    with network.ssh_in_background(node.name, command) as process:
-        try:
-            await_condition(f"{node.name}: Soft-RoCE", lambda: process.poll() is not None, seconds=_BOOT_SECONDS)
-        finally:
-            process.kill()
-        output = process.stdout.read() if process.stdout else ""
-    if process.returncode:
-        raise LabError(f"{node.name}: Soft-RoCE devices are missing: {output}")
+        await_condition(
+            f"{node.name}: reboot", anew, seconds=_SILENT_SECONDS + _BOOT_SECONDS, note=lambda: tail(console)
+        )
 
 
 def down() -> None:
