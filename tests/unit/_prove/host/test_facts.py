@@ -148,6 +148,24 @@ def test_a_nic_in_a_pod_is_no_fault(facts_of: Facts) -> None:
     assert [check.verdict for check in checks if check.id == "host.in_pod"] == ["impossible"]
 
 
+def test_rails_without_an_ipoib_netdev_do_not_pass(facts_of: Facts) -> None:
+    values: dict[str, Any] = {"rdma_links_rail_subnets": [f"10.102.{rail}.0/24" for rail in range(8)]}
+    found = worst(host_facts.of_node(node(facts_of("h100-01"), "h100-01", **values)))
+    subject, text = found["host.address"]
+    assert subject == ""
+    assert text.startswith("no IPoIB netdev for the planned address of mlx5_0/1, ")
+
+
+def test_a_rail_without_a_port_is_missed_once(facts_of: Facts) -> None:
+    values: dict[str, Any] = {"rdma_links_rail_subnets": [f"10.102.{rail}.0/24" for rail in range(8)]}
+    text = "no port for rails 4-7, which should have an address"
+    checks = host_facts.of_node(node(facts_of("h100-03"), "h100-03", **values))
+    assert text in [check.text for check in checks if check.verdict == "fail"]
+    checks = host_facts.of_node(node(facts_of("h100-03"), "h100-03", **values, rdma_discover_expect_hcas=8))
+    assert "host.ports" in worst(checks)
+    assert text not in [check.text for check in checks]
+
+
 def test_netns_mode(facts_of: Facts) -> None:
     checks = host_facts.of_node(node(facts_of("case-vf"), rdma_kernel_netns_mode="shared"))
     assert worst(checks)["host.netns_mode"][1] == "the RDMA netns mode is exclusive, rdma_kernel_netns_mode is shared"

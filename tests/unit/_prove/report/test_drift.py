@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _plan_files
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import report
 
 
@@ -123,6 +125,18 @@ def test_a_preview_has_every_address() -> None:
     # Counts come first, differences of files only with --diff.
     assert lines[0][:4] == ["12", "of", "14", "nodes"]
     assert "+address1=" not in text
+
+
+def test_a_preview_names_hosts_whose_rails_get_no_address() -> None:
+    hosts = fleet()
+    text = "no IPoIB netdev, so nothing to configure (is ib_ipoib loaded?): mlx5_0/1"
+    own = {host: HostPlan(host, "h100", warnings=[text] if host < "h100-03" else []) for host in hosts}
+    directory = _plan_files.write(RunPlan(own))
+    for variables in hosts.values():
+        variables["rdma_drift_plan"] = {"directory": directory}
+    lines = report("drift", hosts, check=True)["text"].splitlines()
+    assert f"  h100-[01-02]: {text}" in lines[lines.index("Addresses:") :]
+    assert text not in report("drift", hosts)["text"]
 
 
 def test_one_that_differs_in_another_way_is_told_apart() -> None:
