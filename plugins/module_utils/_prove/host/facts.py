@@ -131,15 +131,13 @@ def _of_intent(node: HostEvidence) -> Iterator[Check]:
         yield node.check(what, verdict, short.port, short.text, remedy, code=short.code)
 
 
-def _pcie_fails(node: HostEvidence, subject: str) -> bool:
-    """Whether a link that trained below its best is what limits the port."""
-    found = node.port(subject)
-    return bool(found and found[0].pcie_link and found[0].pcie_link.degraded)
-
-
 def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterator[Check]:
     rails = list(node.rails.values())
     intent = _intent(node)
+    degraded = {warning.subject: warning for warning in node.known.warnings if warning.code == codes.PCIE_DEGRADED}
+    limited = {
+        each.subject.partition("/")[0] for each in node.known.warnings if each.code == codes.PCIE_BELOW_PORT_RATE
+    }
     enough = intent.hcas == len(fleet.expected_ports(node.known, intent))
     for warning in node.known.warnings:
         code, subject = warning.code, warning.subject
@@ -150,10 +148,14 @@ def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterat
             continue
         if "recovered" in warning.fields:
             verdict = "warn"
-        if code == codes.PCIE_BELOW_PORT_RATE and _pcie_fails(node, subject):
-            verdict = "fail"
+        text, cause = warning.text, degraded.get(subject.partition("/")[0])
+        if code == codes.PCIE_BELOW_PORT_RATE and cause:
+            # One slot, one finding.
+            verdict, remedy, text = "fail", _WARNINGS[cause.code][2], f"{text}: {cause.text}"
+        if code == codes.PCIE_DEGRADED and subject in limited:
+            continue
         if (f"host.{what}", subject) not in known:
-            yield node.check(what, verdict, subject, warning.text, remedy, _MENDS.get(code, ""), code=code)
+            yield node.check(what, verdict, subject, text, remedy, _MENDS.get(code, ""), code=code)
 
 
 def _modules(node: HostEvidence) -> Iterator[Check]:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, RingResult
@@ -23,10 +24,23 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import (
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import HostTests
 
+# Of what is in effect, which site changes on a node, and cannot change in what was recorded of one.
+_RECORDED = (
+    "On a recorded node, site only writes files: this shows what was in effect when it was recorded. Verify the node"
+    " itself after site."
+)
+
+
+def _of_state(node: HostEvidence) -> List[Check]:
+    found = facts.of_node(node)
+    if node.recorded:
+        return [replace(check, remedy=_RECORDED, mend="") if check.mend else check for check in found]
+    return found
+
 
 def _of_node(node: HostEvidence) -> List[Check]:
     found = [node.unanswered(text) for text in node.unusable]
-    found += node.guarded("its facts", lambda: facts.of_node(node))
+    found += node.guarded("its facts", lambda: _of_state(node))
     found += node.guarded("its comparison with the plan", lambda: drift.of_node(node) if node.facts else [])
     sent = node.sent if node.facts else None
     return found + node.guarded("the checks of rdma_verify_checks", lambda: site_checks.of_node(node, sent))
