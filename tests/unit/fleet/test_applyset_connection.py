@@ -63,7 +63,7 @@ def kubeconfig(path: Path, server: str) -> Path:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "No configuration found"), ("", "No configuration found"), ("a: [", "expected the node content")],
+    [(None, "(named by rdma_kubeconfig)"), ("", "No configuration found"), ("a: [", "expected the node content")],
     ids=["missing", "empty", "broken"],
 )
 def test_a_kubeconfig_that_cannot_be_read_is_named(run_module: Run, tmp_path: Path, content: Any, said: str) -> None:

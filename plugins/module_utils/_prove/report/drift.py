@@ -205,6 +205,12 @@ def _links(answer: HostDrift) -> Sequence[Map]:
     return answer.concerns.get("links", {}).get("links") or []
 
 
+def _named(hosts: Sequence[str], text: str) -> str:
+    """A failure below its hosts, which its own lines may begin with."""
+    named = f"{fold(hosts)}: "
+    return named + text.removeprefix(named).replace(f" {named}", "; ")
+
+
 def _text(
     answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Sequence[str], shown: Sequence[str]
 ) -> str:
@@ -230,7 +236,7 @@ def _text(
         lines += ["", f"No answer: {fold(silent)}"]
     if failed:
         lines += ["", "Not compared, and not to be changed:"]
-        lines += [f"  {fold(hosts)}: {text}" for text, hosts in failed.items()]
+        lines += [f"  {_named(hosts, text)}" for text, hosts in failed.items()]
     return "\n".join([*lines, *shown]) + "\n"
 
 

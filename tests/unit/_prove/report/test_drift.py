@@ -139,6 +139,19 @@ def test_a_preview_names_hosts_whose_rails_get_no_address() -> None:
     assert text not in report("drift", hosts)["text"]
 
 
+def test_hosts_that_cannot_be_compared_are_named_once() -> None:
+    hosts = fleet()
+    said = "h100-[01-02]: rdma_links_mtu is 9000\nh100-[01-02]: rdma_links_vfs is 99"
+    for host in ("h100-01", "h100-02"):
+        hosts[host]["rdma_drift_result"] = {"failed": True, "msg": said}
+    hosts["v100-1"]["rdma_drift_result"] = {"failed": True, "msg": "no answer"}
+    lines = report("drift", hosts)["text"].splitlines()
+    assert lines[lines.index("Not compared, and not to be changed:") + 1 :] == [
+        "  h100-[01-02]: rdma_links_mtu is 9000; rdma_links_vfs is 99",
+        "  v100-1: no answer",
+    ]
+
+
 def test_one_that_differs_in_another_way_is_told_apart() -> None:
     hosts = fleet()
     hosts["h100-07"]["rdma_drift_result"] = answer(
