@@ -213,6 +213,6 @@ def test_one_that_cannot_be_compared_is_named_and_the_others_are_told() -> None:
         "No answer: a-4",
         "",
         "Not compared, and not to be changed:",
-        "  a-2: a-2: no port fits",
+        "  a-2: no port fits",
         "  a-3: its comparison cannot be used: concerns.links.changed is 'no', it must be true or false",
     ]
