@@ -88,6 +88,11 @@ def test_playbooks_say_which_variables_select_the_cluster(playbook: str, tmp_pat
     assert said.count(SELECTION) == 1
 
 
+def test_audit_says_that_it_reads_a_cluster_anyway(tmp_path: Path) -> None:
+    done = played(tmp_path, "-i", "n1,", "-e", "rdma_cluster=none", str(PLAYBOOKS / "audit.yml"), KUBECONFIG="none")
+    assert "which this playbook reads although rdma_cluster is none" in done.stdout
+
+
 def test_a_context_that_is_not_there(run_module: Run, tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "config", "http://127.0.0.1:1")
     result = run_module(applyset, kubeconfig=str(path), context="prod", **SET)

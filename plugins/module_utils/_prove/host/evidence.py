@@ -73,7 +73,7 @@ class HostEvidence:
     @property
     def recorded(self) -> bool:
         """Whether a directory takes the place of the node's ``/``."""
-        return self.values.get("rdma_discover_root", "/") != "/"
+        return bool(self.values.get("rdma_discover_root", "/") != "/")
 
     @cached_property
     def known(self) -> Facts:

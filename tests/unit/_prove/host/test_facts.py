@@ -150,7 +150,8 @@ def test_a_nic_in_a_pod_is_no_fault(facts_of: Facts) -> None:
 
 
 def test_what_site_cannot_change_in_a_record_has_no_command(facts_of: Facts) -> None:
-    facts, values = facts_of("v100-01"), {"rdma_links_mtu": 4092}
+    facts = facts_of("v100-01")
+    values: dict[str, Any] = {"rdma_links_mtu": 4092}
     live = [check for check in host_judge.of_looks([node(facts, **values)]) if check.id == "host.mtu"]
     assert {check.mend for check in live} == {"links"}
     recorded = host_judge.of_looks([node(facts, **values, rdma_discover_root="/nodes/v100-01")])
