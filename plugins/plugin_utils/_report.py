@@ -155,8 +155,8 @@ def _compared(context: Map, options: Map) -> List[report_drift.HostDrift]:
 
 def _previewed(context: Map, node: report_drift.HostDrift) -> report_drift.HostDrift:
     """With what the plan that the host was compared with says that its links cannot have."""
-    plan = _inventory.raw(context["hostvars"][node.host], report_drift.PLAN)
-    if node.result is None or not plan:
+    plan = _inventory.raw(context["hostvars"][node.host], report_drift.PLAN) or {}
+    if node.result is None or not plan.get("directory"):
         return node
     return replace(node, unaddressed=_plan_files.host_plan(plan["directory"], node.host).warnings)
 

@@ -31,16 +31,17 @@ _RECORDED = (
 )
 
 
-def _of_state(node: HostEvidence) -> List[Check]:
-    found = facts.of_node(node)
-    if node.recorded:
-        return [replace(check, remedy=_RECORDED, mend="") if check.mend else check for check in found]
-    return found
+def _of_state(nodes: Sequence[HostEvidence], found: Sequence[Check]) -> List[Check]:
+    """What is in effect on these nodes, with the remedy for recorded ones."""
+    recorded = {node.host for node in nodes if node.recorded}
+    return [
+        replace(check, remedy=_RECORDED, mend="") if check.mend and check.host in recorded else check for check in found
+    ]
 
 
 def _of_node(node: HostEvidence) -> List[Check]:
     found = [node.unanswered(text) for text in node.unusable]
-    found += node.guarded("its facts", lambda: _of_state(node))
+    found += node.guarded("its facts", lambda: _of_state([node], facts.of_node(node)))
     found += node.guarded("its comparison with the plan", lambda: drift.of_node(node) if node.facts else [])
     sent = node.sent if node.facts else None
     return found + node.guarded("the checks of rdma_verify_checks", lambda: site_checks.of_node(node, sent))
@@ -52,7 +53,7 @@ def _counters(node: HostEvidence, now: float) -> List[Check]:
 
 def of_looks(nodes: Sequence[HostEvidence]) -> List[Check]:
     """Verdicts of facts and drift alone, of each host and of hosts together."""
-    return [*fleet.of_fleet(nodes), *(check for node in nodes for check in _of_node(node))]
+    return [*_of_state(nodes, fleet.of_fleet(nodes)), *(check for node in nodes for check in _of_node(node))]
 
 
 def judge(

@@ -159,6 +159,10 @@ def test_what_site_cannot_change_in_a_record_has_no_command(facts_of: Facts) -> 
     assert [check.verdict for check in found] == [check.verdict for check in live]
     assert {check.mend for check in found} == {""}
     assert all("recorded node" in check.remedy for check in found)
+    # What only two hosts together show is no other state.
+    two = [node(facts, host, rdma_discover_root="/nodes/x") for host in ("v100-01", "v100-02")]
+    same = [check for check in host_judge.of_looks(two) if check.id == "host.duplicate_address"]
+    assert {(check.verdict, check.mend) for check in same} == {("fail", "")}
 
 
 def test_a_slot_that_limits_a_port_is_one_finding(facts_of: Facts) -> None:
