@@ -31,6 +31,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             made = _run_plan.made(RunVariables(task_vars or {}, self._loader), own, ask)
         except ValueError as error:
             return {**result, **_for_people.cleaned({"failed": True, "msg": str(error)})}
+        for warning in made.warnings:
+            _for_people.warn(warning)
         for host in made.plan.hosts.values():
             for warning in host.warnings:
                 _for_people.warn(f"{host.host}: {warning}")

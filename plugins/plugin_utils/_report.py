@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
@@ -43,6 +43,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _groups,
     _health,
     _inventory,
+    _plan_files,
     _provisioned,
     _run,
     _verify,
@@ -152,8 +153,19 @@ def _compared(context: Map, options: Map) -> List[report_drift.HostDrift]:
     ]
 
 
+def _previewed(context: Map, node: report_drift.HostDrift) -> report_drift.HostDrift:
+    """With what the plan that the host was compared with says that its links cannot have."""
+    plan = _inventory.raw(context["hostvars"][node.host], report_drift.PLAN) or {}
+    if node.result is None or not plan.get("directory"):
+        return node
+    return replace(node, unaddressed=_plan_files.host_plan(plan["directory"], node.host).warnings)
+
+
 def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
-    view = report_drift.view(_compared(context, options), mode.check, mode.diff)
+    compared = _compared(context, options)
+    if mode.check or mode.diff:
+        compared = [_previewed(context, node) for node in compared]
+    view = report_drift.view(compared, mode.check, mode.diff)
     shown = {"version": _DRIFT_VERSION, **{name: value for name, value in view.items() if name != "text"}}
     return {
         **view,

@@ -26,7 +26,9 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
     _ofed,
     _plan_files,
     _preflight,
+    _supported,
     _tags,
+    _vars_files,
     _waves,
 )
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
@@ -48,6 +50,7 @@ class Making:
     plan: RunPlan = field(default_factory=RunPlan)
     directory: str = ""
     problems: List[str] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
     result: Dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -69,6 +72,8 @@ class Making:
 
 def _variables(making: Making) -> None:
     role = making.options["role"]
+    making.problems += _supported.problems()
+    making.warnings += [*_supported.warnings(), *_vars_files.warnings(making.run.task)]
     found = _preflight.problems(*making.inventory)
     own = _preflight.problems(*making.inventory, prefix=f"{role}_") if role else found
     making.problems += own

@@ -12,7 +12,7 @@ import json
 from functools import lru_cache
 from typing import Any, Iterator, List, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, packages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
     Problem,
     RefusedError,
@@ -49,8 +49,7 @@ def compiled(expression: str) -> Any:
         from jmespath.exceptions import JMESPathError
         from jmespath.functions import Functions
     except ImportError:
-        right = "which needs the Python library jmespath, missing where Ansible runs: pip install jmespath"
-        raise RefusedError(right) from None
+        raise RefusedError(f"which needs Python packages, {packages.missing('jmespath')}") from None
     try:
         found = jmespath.compile(expression)
     except JMESPathError as error:

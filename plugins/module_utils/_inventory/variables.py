@@ -16,6 +16,7 @@ import datetime
 import difflib
 import math
 import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
@@ -191,7 +192,18 @@ def _map(at: str, value: Any, option: Mapping[str, Any]) -> Dict[Any, Any]:
     for key, option in inner.items():
         if option.get("required") and value.get(key) is None:
             raise PlanError(Problem(at, f"has no {key}, which is required: it is {shown(dict(value))}"))
-    return {key: convert(f"{at}.{key}", item, inner[key]) for key, item in value.items() if item is not None}
+    return {key: _entry(f"{at}.{key}", key, item, inner) for key, item in value.items() if item is not None}
+
+
+def _entry(at: str, key: str, value: Any, known: Mapping[str, Any]) -> Any:
+    try:
+        return convert(at, value, known[key])
+    except PlanError as error:
+        # How many there are to be has a name of its own: gpu and gpus, nic and nics.
+        if f"{key}s" not in known or isinstance(value, Mapping):
+            raise
+        problem = error.problem
+        raise PlanError(replace(problem, text=f"{problem.text}; did you mean {key}s?")) from None
 
 
 def _raw(_at: str, value: Any, _option: Mapping[str, Any]) -> Any:

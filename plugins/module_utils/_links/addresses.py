@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address as values_address
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer, packages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mac as values_mac
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, Network
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
@@ -38,8 +38,7 @@ except ImportError:
 
 def _netaddr() -> Any:
     if netaddr is None:
-        text = "is a Python library that is missing where Ansible runs: pip install netaddr"
-        raise PlanError(Problem("netaddr", text))
+        raise PlanError(Problem("netaddr", f"cannot be imported: Python packages are {packages.missing('netaddr')}"))
     return netaddr
 
 

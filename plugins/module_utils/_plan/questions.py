@@ -6,8 +6,7 @@
 
 """One line for each group: which questions that lead to a strategy its facts answer, and whether its strategy fits.
 
-The numbers are those of the drawing in ``docs/choosing-a-strategy.md``. Question 3 is the cluster's, the others are
-the user's.
+The questions are those of ``docs/choosing-a-strategy.md``. Question 3 is the cluster's, the others are the user's.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
-TITLE = "What the facts say about each strategy (docs/choosing-a-strategy.md):"
+TITLE = "Whether the strategies fit the facts (docs/choosing-a-strategy.md asks the other questions):"
 
 
 def _range(numbers: Tuple[int, int], noun: str) -> str:
@@ -30,12 +29,12 @@ def _range(numbers: Tuple[int, int], noun: str) -> str:
 
 
 def _said(found: Answers) -> str:
-    per_node = f"4, 7: {_range(found.nics, 'NIC')} and {_range(found.gpus, 'GPU')} per node"
     if found.nics[1] == 0:
-        return per_node
-    bonds = "2: bonds" if found.bonds else "2: not only bonds"
-    vfs = f"5: {_range(found.vfs, 'VF')} per NIC" if found.vfs[1] else "5: no VFs"
-    return "; ".join([bonds, per_node, vfs, f"8: {' and '.join(sorted(found.layers)) or 'unknown'}"])
+        return f"A node has no usable NIC, and {_range(found.gpus, 'GPU')}"
+    kind = " and ".join(sorted(found.layers)) or "unknown link layer"
+    bonds = ", all of them RoCE LAGs over bonds" if found.bonds else ""
+    vfs = f"The firmware of a NIC allows {_range(found.vfs, 'VF') if found.vfs[1] else 'no VFs'}"
+    return f"A node has {_range(found.nics, 'NIC')} ({kind}{bonds}) and {_range(found.gpus, 'GPU')}. {vfs}"
 
 
 def _line(hosts: Sequence[InventoryHost]) -> str:
@@ -46,8 +45,8 @@ def _line(hosts: Sequence[InventoryHost]) -> str:
     found = answers(known)
     doubt = strategy.doubt(word, found)
     silent = [host.name for host in hosts if host.facts is None]
-    without = f"; no facts of {fold(silent)}" if silent else ""
-    return f"{word}{f', but {doubt}' if doubt else ' fits'} ({_said(found)}{without})"
+    without = f" There are no facts of {fold(silent)}." if silent else ""
+    return f"{f'{word}, but {doubt}' if doubt else f'{word} fits'}. {_said(found)}.{without}"
 
 
 def lines(hosts: Sequence[InventoryHost]) -> List[str]:

@@ -173,6 +173,8 @@ def test_without_the_library_only_a_site_that_uses_it_is_told(monkeypatch: pytes
     plain: dict[str, dict[str, Any]] = {"n1": {}}
     assert prepare_problems({}, ["n1"], plain) == []
     (problem,) = prepare_problems({}, ["n1"], {"n1": {"rdma_discover_query": "rows"}})
-    assert problem.startswith("n1: rdma_discover_query is 'rows', which needs the Python library jmespath")
+    assert problem.startswith(
+        "n1: rdma_discover_query is 'rows', which needs Python packages, missing where Ansible runs: jmespath"
+    )
     with pytest.raises(RefusedError):
         queries.search("rows", {})

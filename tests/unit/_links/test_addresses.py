@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ipaddress
+import sys
 from typing import Any
 
 import pytest
@@ -190,5 +191,8 @@ def test_without_netaddr_there_is_one_message_for_all_hosts(monkeypatch: pytest.
     monkeypatch.setattr(addresses, "netaddr", None)
     hostvars: dict[str, dict[str, Any]] = {f"n{number}": {"rdma_links_subnet": "10.213.0.0/16"} for number in (1, 2)}
     (problem,) = prepare_problems({}, list(hostvars), hostvars)
-    assert problem == "n[1-2]: netaddr is a Python library that is missing where Ansible runs: pip install netaddr"
+    assert problem == (
+        "n[1-2]: netaddr cannot be imported: Python packages are missing where Ansible runs: netaddr."
+        f" Run {sys.executable} -m pip install netaddr"
+    )
     assert prepare_problems({}, ["n1"], {"n1": {}}) == []

@@ -48,10 +48,8 @@ def test_each_group_has_a_line_in_the_order_of_the_inventory(facts_of: Facts) ->
     ]
     assert questions.lines(hosts) == [
         questions.TITLE,
-        "  v100: shared_device fits (2: not only bonds; 4, 7: 2 NICs and 4 GPUs per node; 5: 8 VFs per NIC; "
-        "8: InfiniBand)",
-        "  a100: host_device fits (2: not only bonds; 4, 7: 1 NIC and 8 GPUs per node; 5: 8 VFs per NIC; "
-        "8: InfiniBand)",
+        "  v100: shared_device fits. A node has 2 NICs (InfiniBand) and 4 GPUs. The firmware of a NIC allows 8 VFs.",
+        "  a100: host_device fits. A node has 1 NIC (InfiniBand) and 8 GPUs. The firmware of a NIC allows 8 VFs.",
     ]
     assert questions.lines([]) == []
 
@@ -59,61 +57,58 @@ def test_each_group_has_a_line_in_the_order_of_the_inventory(facts_of: Facts) ->
 def test_nodes_that_differ_are_a_range_and_silent_ones_are_named(facts_of: Facts) -> None:
     hosts = [*(host(name, facts_of(name)) for name in ("h100-01", "h100-03")), host("h100-04", None)]
     assert line(*hosts) == (
-        "  gpu: dra fits (2: not only bonds; 4, 7: 4 to 8 NICs and 8 GPUs per node; 5: 0 to 8 VFs per NIC; "
-        "8: InfiniBand; no facts of h100-04)"
+        "  gpu: dra fits. A node has 4 to 8 NICs (InfiniBand) and 8 GPUs. The firmware of a NIC allows 0 to 8 VFs."
+        " There are no facts of h100-04."
     )
     assert line(host("h100-04", None)) == "  gpu: dra, no facts"
 
 
 def test_both_link_layers_of_a_group_are_named(facts_of: Facts) -> None:
     hosts = [host(name, facts_of(name)) for name in ("a100-01", "lab-01")]
-    assert "; 8: Ethernet and InfiniBand)" in line(*hosts)
+    assert " NIC (Ethernet and InfiniBand) and " in line(*hosts)
 
 
 @pytest.mark.parametrize(
     ("strategy", "verdict"),
     [
-        ("dra", "dra, but RoCE LAGs over bonds cannot be moved into pods ("),
-        ("host_device", "host_device, but RoCE LAGs over bonds cannot be moved into pods ("),
-        ("sriov", "sriov, but RoCE LAGs over bonds cannot be moved into pods ("),
-        ("shared_device", "shared_device, but pods on RoCE need hostNetwork or a second network (question 6) ("),
-        ("inject", "inject, but pods on RoCE need hostNetwork (question 8) ("),
-        ("none", "none fits ("),
+        ("dra", "dra, but RoCE LAGs over bonds cannot be moved into pods. "),
+        ("host_device", "host_device, but RoCE LAGs over bonds cannot be moved into pods. "),
+        ("sriov", "sriov, but RoCE LAGs over bonds cannot be moved into pods. "),
+        ("shared_device", "shared_device, but pods on RoCE need hostNetwork or a second network (question 6). "),
+        ("inject", "inject, but pods on RoCE need hostNetwork (question 8). "),
+        ("none", "none fits. "),
     ],
 )
 def test_bonds_can_only_be_shared(lag: dict[str, Any], strategy: str, verdict: str) -> None:
     found = line(host("b300-01", lag, strategy))
-    assert found.startswith(f"  gpu: {verdict}2: bonds; 4, 7: 8 NICs and ")
-    assert found.endswith("; 8: Ethernet)")
+    assert found.startswith(f"  gpu: {verdict}A node has 8 NICs (Ethernet, all of them RoCE LAGs over bonds) and ")
 
 
 def test_one_node_without_bonds_leaves_the_question_open(lag: dict[str, Any], facts_of: Facts) -> None:
-    assert "dra fits (2: not only bonds; " in line(host("b300-01", lag), host("lab-01", facts_of("lab-01")))
+    assert "bonds" not in line(host("b300-01", lag), host("lab-01", facts_of("lab-01")))
 
 
 def test_sriov_needs_vfs(facts_of: Facts) -> None:
     facts = facts_of("v100-01")
-    assert "  gpu: sriov fits (" in line(host("v100-01", facts, "sriov"))
+    assert "  gpu: sriov fits. " in line(host("v100-01", facts, "sriov"))
     facts["hcas"][0]["sriov"]["total_vfs"] = 0
     found = line(host("v100-01", facts, "sriov"))
-    assert "sriov, but the firmware of NICs allows no VFs (" in found
-    assert "; 5: 0 to 8 VFs per NIC; " in found
+    assert "sriov, but the firmware of NICs allows no VFs. " in found
+    assert " allows 0 to 8 VFs." in found
     facts["hcas"][1]["sriov"]["total_vfs"] = 0
-    assert "; 5: no VFs; " in line(host("v100-01", facts, "sriov"))
+    assert " allows no VFs." in line(host("v100-01", facts, "sriov"))
 
 
 def test_a_node_without_a_nic_fits_no_strategy_but_none(facts_of: Facts) -> None:
     nothing = facts_of("case-nothing")
     for word in registry.words():
         verdict = "none fits" if word == "none" else f"{word}, but no node has a usable NIC"
-        assert line(host("n1", nothing, word)) == f"  gpu: {verdict} (4, 7: 0 NICs and 0 GPUs per node)"
+        assert line(host("n1", nothing, word)) == f"  gpu: {verdict}. A node has no usable NIC, and 0 GPUs."
 
 
-def test_the_numbers_are_those_of_the_page() -> None:
+def test_the_numbers_of_doubts_are_those_of_the_page() -> None:
     page = (CHECKOUT / "docs/choosing-a-strategy.md").read_text("utf-8")
     own = page.partition("## Questions that lead to one\n")[2].partition("\n## ")[0]
     numbered = dict(re.findall(r"^(\d)\. \*\*(.*?)\*\*", own, re.MULTILINE))
-    assert numbered["2"] == "Are all HCAs bonds?"
-    assert numbered["4"] == numbered["7"] == "More RDMA pods on a node than NICs?"
-    assert numbered["5"] == "VFs?"
+    assert numbered["6"] == "Does a pod need a NIC of its own?"
     assert numbered["8"] == "NIC next to the GPU?"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.packages import PACKAGES
 from ansible_collections.zerocopy.rdma.tests.docsite.examples import text
 
 
@@ -22,6 +23,7 @@ def test_users_choose_versions_and_a_checkout_has_one_of_each() -> None:
     assert all(version.startswith("==") for version in pinned.values())
     assert not any("==" in version for version in users.values())
     assert not {"ansible", "ansible-core"} & set(users)
+    assert set(PACKAGES.values()) == set(users)
 
 
 def test_an_execution_environment_has_the_same() -> None:

@@ -63,7 +63,7 @@ def kubeconfig(path: Path, server: str) -> Path:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "No configuration found"), ("", "No configuration found"), ("a: [", "expected the node content")],
+    [(None, "(named by rdma_kubeconfig)"), ("", "No configuration found"), ("a: [", "expected the node content")],
     ids=["missing", "empty", "broken"],
 )
 def test_a_kubeconfig_that_cannot_be_read_is_named(run_module: Run, tmp_path: Path, content: Any, said: str) -> None:
@@ -86,6 +86,11 @@ def test_playbooks_say_which_variables_select_the_cluster(playbook: str, tmp_pat
     said = told["plays"][-1]["tasks"][-1]["hosts"]["n1"]["msg"]
     assert f"no connection to the cluster with kubeconfig {tmp_path / 'none'}: " in said
     assert said.count(SELECTION) == 1
+
+
+def test_audit_says_that_it_reads_a_cluster_anyway(tmp_path: Path) -> None:
+    done = played(tmp_path, "-i", "n1,", "-e", "rdma_cluster=none", str(PLAYBOOKS / "audit.yml"), KUBECONFIG="none")
+    assert "which this playbook reads although rdma_cluster is none" in done.stdout
 
 
 def test_a_context_that_is_not_there(run_module: Run, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import stat
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -89,9 +90,9 @@ def test_kubectl_s_order(tmp_path: Path, environ: Dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ({"KUBECONFIG": "{}/none"}, "{}/none: No configuration found"),
+        ({"KUBECONFIG": "{}/none"}, "{}/none: no such file on {host} (named by the environment variable KUBECONFIG)"),
         ({"KUBECONFIG": "{}/empty"}, "{}/empty: No configuration found"),
-        ({"K8S_AUTH_CONTEXT": "lab"}, "/.kube/config: No configuration found"),
+        ({"K8S_AUTH_CONTEXT": "lab"}, "/.kube/config: no such file on {host} (the default)"),
         ({"KUBECONFIG": "{}/a", "K8S_AUTH_CONTEXT": "prod"}, "there is no context prod: there are lab"),
         ({"KUBECONFIG": "{}/list"}, "{}/list is not a kubeconfig"),
         ({"KUBECONFIG": "{}/bare"}, "no context is current, and none is chosen: there are lab"),
@@ -122,7 +123,7 @@ def test_what_is_named_and_not_there_is_no_other_cluster(
     environ.update({name: value.format(tmp_path) for name, value in named.items()})
     with pytest.raises(ValueError, match=r"\. rdma_kubeconfig and rdma_context select the cluster$") as raised:
         selection.select({}, environ)
-    assert said.format(tmp_path) in str(raised.value)
+    assert said.format(tmp_path, host=socket.gethostname()) in str(raised.value)
     # Handed to kubernetes.core, this finds no other cluster either.
     assert _cluster_access.found({"kubeconfig": "", "context": ""}, environ)["access"]["kubeconfig"]
 

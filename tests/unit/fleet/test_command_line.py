@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,10 @@ def test_hosts_that_the_inventory_lacks_are_refused(playbook: str, tmp_path: Pat
     done = played(tmp_path, "-i", "n1,", "-e", "rdma_hosts=h100", str(PLAYBOOKS / f"{playbook}.yml"))
     assert done.returncode == 2, done.stdout + done.stderr
     assert "rdma_hosts is 'h100', which matches no host of the inventory." in " ".join(done.stdout.split())
+
+
+def test_the_page_lists_the_tags_of_each_playbook() -> None:
+    page = (PLAYBOOKS.parent / "docs/playbooks.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page.partition("\n\n`--tags`")[0], re.MULTILINE)
+    listed = {name: tuple(tags.strip("`").split("`, `")) for name, tags in rows}
+    assert listed == {name: tuple(tags) for name, tags in _tags.TAGS.items()}

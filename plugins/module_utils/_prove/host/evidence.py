@@ -70,6 +70,11 @@ class HostEvidence:
     def unanswered(self, text: str) -> Check:
         return self.check("answers", "fail", "", text, REMEDY)
 
+    @property
+    def recorded(self) -> bool:
+        """Whether a directory takes the place of the node's ``/``."""
+        return bool(self.values.get("rdma_discover_root", "/") != "/")
+
     @cached_property
     def known(self) -> Facts:
         """The facts, empty ones where the host gave none."""

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
@@ -130,15 +131,13 @@ def _of_intent(node: HostEvidence) -> Iterator[Check]:
         yield node.check(what, verdict, short.port, short.text, remedy, code=short.code)
 
 
-def _pcie_fails(node: HostEvidence, subject: str) -> bool:
-    """Whether a link that trained below its best is what limits the port."""
-    found = node.port(subject)
-    return bool(found and found[0].pcie_link and found[0].pcie_link.degraded)
-
-
 def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterator[Check]:
     rails = list(node.rails.values())
     intent = _intent(node)
+    degraded = {warning.subject: warning for warning in node.known.warnings if warning.code == codes.PCIE_DEGRADED}
+    limited = {
+        each.subject.partition("/")[0] for each in node.known.warnings if each.code == codes.PCIE_BELOW_PORT_RATE
+    }
     enough = intent.hcas == len(fleet.expected_ports(node.known, intent))
     for warning in node.known.warnings:
         code, subject = warning.code, warning.subject
@@ -149,10 +148,14 @@ def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterat
             continue
         if "recovered" in warning.fields:
             verdict = "warn"
-        if code == codes.PCIE_BELOW_PORT_RATE and _pcie_fails(node, subject):
-            verdict = "fail"
+        text, cause = warning.text, degraded.get(subject.partition("/")[0])
+        if code == codes.PCIE_BELOW_PORT_RATE and cause:
+            # One slot, one finding.
+            verdict, remedy, text = "fail", _WARNINGS[cause.code][2], f"{text}: {cause.text}"
+        if code == codes.PCIE_DEGRADED and subject in limited:
+            continue
         if (f"host.{what}", subject) not in known:
-            yield node.check(what, verdict, subject, warning.text, remedy, _MENDS.get(code, ""), code=code)
+            yield node.check(what, verdict, subject, text, remedy, _MENDS.get(code, ""), code=code)
 
 
 def _modules(node: HostEvidence) -> Iterator[Check]:
@@ -198,17 +201,39 @@ def _addressed(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterat
 
 
 def _address(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[Check]:
-    bare = []
+    bare, away = _without_netdev(node, rails)
     for name, netdev, wanted in _addressed(node, rails):
-        if netdev is None:
-            bare.append(name)
-        elif wanted not in netdev.addresses:
+        if netdev and wanted not in netdev.addresses:
             has = ", ".join(netdev.addresses) or "no address"
             text = f"{name} ({netdev.name}) has {has}, it should have {wanted}"
             yield node.check("address", "fail", name, text, "", "links", addresses=has, wanted=wanted)
     if bare:
-        text = f"no netdev on the host for the planned address of {joined(bare)}"
-        yield node.check("address", "impossible", "", text, "Load ib_ipoib if the ports need addresses.", ports=bare)
+        text = f"no IPoIB netdev for the planned address of {joined(bare)}"
+        remedy = "Load ib_ipoib, or leave rdma_links_* unset for ports that need no addresses."
+        yield node.check("address", "fail", "", text, remedy, ports=bare)
+    if away:
+        text = f"no netdev on the host for the planned address of {joined(away)}"
+        yield node.check("address", "impossible", "", text, "Verify again when no pod has them.", ports=away)
+
+
+def _without_netdev(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Tuple[List[str], List[str]]:
+    """The ports that should have an address and have no netdev: those that never have one, and those in pods."""
+    ports = {name: port for _hca, port, name in node.ports()}
+    names = [name for name, netdev, _wanted in _addressed(node, rails) if netdev is None]
+    bare = [name for name in names if ports[name].netdev is None and ports[name].link_layer == "InfiniBand"]
+    return bare, [name for name in names if name not in bare]
+
+
+def _portless(node: HostEvidence) -> Iterator[Check]:
+    """Rails with a planned address for which this host has no port."""
+    try:
+        missing = [rail for rail in node.addresses() if rail not in node.rails]
+    except PlanError:
+        return
+    if missing:
+        text = f"no port for {'rail' if len(missing) == 1 else 'rails'} {ranges(list(map(str, missing)))}"
+        remedy = "Find out which port is missing, or plan fewer rails for this host (rdma_links_rails)."
+        yield node.check("address", "fail", "", f"{text}, which should have an address", remedy, rails=missing)
 
 
 def _lacking(netdev: Netdev, wanted: Interface, table: Optional[int]) -> List[str]:
@@ -330,6 +355,8 @@ def of_node(node: HostEvidence) -> List[Check]:
     rails = _wanted(node)
     found = [*_of_intent(node)]
     found += _of_warnings(node, [(check.id, check.subject) for check in found])
+    if "host.ports" not in [check.id for check in found]:
+        found += _portless(node)
     found += [*_modules(node), *_netns_mode(node), *_mtu(node, rails), *_address(node, rails)]
     found += [*_routes(node, rails), *_gids(node, rails), *_of_vfs(node, rails)]
     away = [f"{hca}/{port}" for hca, port in node.known.in_pod]

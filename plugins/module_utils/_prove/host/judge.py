@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, RingResult
@@ -23,10 +24,24 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import (
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.plan import HostTests
 
+# Of what is in effect, which site changes on a node, and cannot change in what was recorded of one.
+_RECORDED = (
+    "On a recorded node, site only writes files: this shows what was in effect when it was recorded. Verify the node"
+    " itself after site."
+)
+
+
+def _of_state(nodes: Sequence[HostEvidence], found: Sequence[Check]) -> List[Check]:
+    """What is in effect on these nodes, with the remedy for recorded ones."""
+    recorded = {node.host for node in nodes if node.recorded}
+    return [
+        replace(check, remedy=_RECORDED, mend="") if check.mend and check.host in recorded else check for check in found
+    ]
+
 
 def _of_node(node: HostEvidence) -> List[Check]:
     found = [node.unanswered(text) for text in node.unusable]
-    found += node.guarded("its facts", lambda: facts.of_node(node))
+    found += node.guarded("its facts", lambda: _of_state([node], facts.of_node(node)))
     found += node.guarded("its comparison with the plan", lambda: drift.of_node(node) if node.facts else [])
     sent = node.sent if node.facts else None
     return found + node.guarded("the checks of rdma_verify_checks", lambda: site_checks.of_node(node, sent))
@@ -38,7 +53,7 @@ def _counters(node: HostEvidence, now: float) -> List[Check]:
 
 def of_looks(nodes: Sequence[HostEvidence]) -> List[Check]:
     """Verdicts of facts and drift alone, of each host and of hosts together."""
-    return [*fleet.of_fleet(nodes), *(check for node in nodes for check in _of_node(node))]
+    return [*_of_state(nodes, fleet.of_fleet(nodes)), *(check for node in nodes for check in _of_node(node))]
 
 
 def judge(

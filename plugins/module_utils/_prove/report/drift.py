@@ -20,8 +20,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 Map = Mapping[str, Any]
 
-# The variable of a host in which the role rdma_drift leaves its comparison.
-RESULT = "rdma_drift_result"
+# The variables of a host in which the role rdma_drift leaves its comparison, and what it was compared with.
+RESULT, PLAN = "rdma_drift_result", "rdma_drift_plan"
 # In the order in which they are changed, each with those before it whose changes may do away with its error: a driver
 # that is missing, or a port that shows only once its driver is loaded.
 CONCERNS: Mapping[str, Tuple[str, ...]] = {
@@ -48,13 +48,14 @@ _VERBS = {"reloaded": "reload", "started": "start", "stopped": "stop"}
 class HostDrift:
     """What one host said; ``result`` is the comparison of the module ``node``, ``None`` where there is none.
 
-    ``failure`` is why there is none although the host was asked.
+    ``failure`` is why there is none although the host was asked. ``unaddressed`` is what its links cannot have.
     """
 
     host: str
     group: str
     result: Optional[Map] = None
     failure: str = ""
+    unaddressed: Sequence[str] = ()
 
     @property
     def concerns(self) -> Mapping[str, Map]:
@@ -182,8 +183,15 @@ def _preview(answers: Sequence[HostDrift], diff: bool) -> Iterator[str]:
     """What a run would write: each address of the links that change, and with ``diff`` each difference."""
     changing = [answer for answer in answers if answer.concerns.get("links", {}).get("changed")]
     rows = [row for answer in changing for row in preview.rows(answer.host, answer.group, _links(answer))]
-    if rows:
-        yield from ("", "Addresses:", *(f"  {line}" for line in preview.table(rows)))
+    without: Dict[str, List[str]] = {}
+    for answer in answers:
+        for text in answer.unaddressed:
+            without.setdefault(text, []).append(answer.host)
+    if rows or without:
+        lines = [*preview.table(rows)] if rows else []
+        # A host that is not in the table, or not with all of its rails, is not to be taken for one that needs nothing.
+        lines += [f"{fold(hosts)}: {text}" for text, hosts in without.items()]
+        yield from ("", "Addresses:", *(f"  {line}" for line in lines))
     for name in CONCERNS if diff else ():
         of_hosts = {
             answer.host: preview.Differences(answer.concerns[name].get("diff") or [], _links(answer))
@@ -195,6 +203,12 @@ def _preview(answers: Sequence[HostDrift], diff: bool) -> Iterator[str]:
 
 def _links(answer: HostDrift) -> Sequence[Map]:
     return answer.concerns.get("links", {}).get("links") or []
+
+
+def _named(hosts: Sequence[str], text: str) -> str:
+    """A failure below its hosts, which its own lines may begin with."""
+    named = f"{fold(hosts)}: "
+    return named + text.removeprefix(named).replace(f" {named}", "; ")
 
 
 def _text(
@@ -222,7 +236,7 @@ def _text(
         lines += ["", f"No answer: {fold(silent)}"]
     if failed:
         lines += ["", "Not compared, and not to be changed:"]
-        lines += [f"  {fold(hosts)}: {text}" for text, hosts in failed.items()]
+        lines += [f"  {_named(hosts, text)}" for text, hosts in failed.items()]
     return "\n".join([*lines, *shown]) + "\n"
 
 

@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VerifyDocument
@@ -41,7 +42,7 @@ class DrawnPort:
 
 @dataclass
 class DrawnDevice:
-    """A GPU or an HCA (``kind`` ``gpu``, ``hca``); ``near`` are a GPU's nearest HCAs with their path class."""
+    """A GPU or an HCA (``kind`` ``gpu``, ``hca``); ``near`` are the HCAs a GPU should use, with their path class."""
 
     kind: str
     name: str
@@ -99,18 +100,14 @@ class DrawnShape:
     anchor: str = ""
 
 
-def best(paths: Mapping[str, str]) -> Tuple[str, List[str]]:
-    """The nearest path class of a GPU and all HCAs that have it."""
-    ranked = [path for path in PATH_CLASSES if path in paths.values()]
-    return (ranked[0], [hca for hca in paths if paths[hca] == ranked[0]]) if ranked else ("", [])
-
-
-def _near(paths: Mapping[str, str]) -> str:
-    nearest, hcas = best(paths)
+def _near(affinity: GpuAffinity) -> str:
+    """The HCAs that the GPU should use, as in the table of ``facts``, and the path class of the farthest."""
+    hcas = affinity.nearest
     if not hcas:
         return ""
+    paths = [path for path in PATH_CLASSES if path in [affinity.paths.get(hca) for hca in hcas]]
     folded = fold(hcas)
-    return f"{nearest} {folded if len(folded) <= 16 else f'{len(hcas)} HCAs'}"
+    return " ".join([*paths[-1:], folded if len(folded) <= 16 else f"{len(hcas)} HCAs"])
 
 
 def _hca_model(hca: Hca) -> str:
@@ -167,13 +164,11 @@ def _shown(facts: Facts) -> List[Tuple[Hca, PciFunction]]:
 
 def _devices(facts: Facts) -> List[Tuple[PciFunction, DrawnDevice]]:
     hcas = _shown(facts)
-    names = {hca.name for hca, _pci in _placed(facts)}
-    paths = {entry.gpu: entry.paths for entry in facts.affinity}
+    near = {entry.gpu: _near(entry) for entry in facts.affinity}
     found = []
     for gpu in facts.gpus[:MOST]:
-        near = _near({hca: path for hca, path in paths.get(gpu.index, {}).items() if hca in names})
         model = (gpu.model or f"{gpu.pci.vendor_id}:{gpu.pci.device_id}").replace("NVIDIA ", "", 1)
-        found.append((gpu.pci, DrawnDevice("gpu", f"GPU {gpu.index}", model, gpu.pci.address, near)))
+        found.append((gpu.pci, DrawnDevice("gpu", f"GPU {gpu.index}", model, gpu.pci.address, near.get(gpu.index, ""))))
     for hca, pci in hcas:
         found.append((pci, DrawnDevice("hca", hca.name, _hca_model(hca), pci.address, ports=_ports(hca))))
     # Hexadecimal of fixed width, so plain order is the order of the bus.

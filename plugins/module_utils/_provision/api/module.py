@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import Any, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule
@@ -26,6 +27,7 @@ except ImportError:
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.connection import connect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import packages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible, visible_in
 
 
@@ -40,6 +42,9 @@ def run(argument_spec: Dict[str, Any], call: Callable[[Any, Client], Dict[str, A
         way = "ansible-galaxy collection install kubernetes.core"
         msg = f"the collection kubernetes.core is missing where Ansible runs: {way}"
         # With check mode, or that it is missing would not be said.
+        AnsibleModule(argument_spec=options, supports_check_mode=True).fail_json(msg=msg)
+    if find_spec("kubernetes") is None:
+        msg = f"Python packages are {packages.missing('kubernetes')}"
         AnsibleModule(argument_spec=options, supports_check_mode=True).fail_json(msg=msg)
     module = AnsibleK8SModule(module_class=AnsibleModule, argument_spec=options, supports_check_mode=True)
     # Not the lists and maps: objects may be Secrets, and those of a large set would cost more on their way back than to

@@ -16,6 +16,7 @@ plugins/module_utils/k8s/client.py.
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -104,12 +105,23 @@ def select(params: Mapping[str, Any], environ: Mapping[str, str]) -> Selected:
         config = kubeconfig if given else kubeconfigs.merged(files)
         if not named and kubeconfigs.empty(config) and in_pod(environ):
             return Selected(host or _of_pod(environ), "the pod's service account")
+        if files and not any(map(os.path.exists, files)):
+            # A container lacks what its host has.
+            raise ValueError(f"no such file on {socket.gethostname()} ({_source(params, environ)})")
         chosen = kubeconfigs.chosen(config, context)
     except ValueError as error:
         raise ValueError(f"no connection to the cluster with {where}: {error}. {SELECTION}") from error
     there = os.pathsep.join(path for path in files if os.path.exists(path))
     user = f"user {chosen.user} (context {chosen.context}) of {where}"
     return Selected(host or chosen.server, user, there or kubeconfig, chosen.context)
+
+
+def _source(params: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """What names the kubeconfig."""
+    if params.get("kubeconfig"):
+        return "named by rdma_kubeconfig"
+    variables = [*Options({}, environ).variables("kubeconfig"), *(["KUBECONFIG"] if environ.get("KUBECONFIG") else [])]
+    return f"named by the environment variable {variables[0]}" if variables else "the default"
 
 
 def _of_pod(environ: Mapping[str, str]) -> str:

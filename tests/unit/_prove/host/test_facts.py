@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift, fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import judge as host_judge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed, node, worst
 
@@ -146,6 +147,48 @@ def test_a_nic_in_a_pod_is_no_fault(facts_of: Facts) -> None:
     checks = host_facts.of_node(node(facts_of("case-in-pod"), **LAB))
     assert worst(checks) == {}
     assert [check.verdict for check in checks if check.id == "host.in_pod"] == ["impossible"]
+
+
+def test_what_site_cannot_change_in_a_record_has_no_command(facts_of: Facts) -> None:
+    facts = facts_of("v100-01")
+    values: dict[str, Any] = {"rdma_links_mtu": 4092}
+    live = [check for check in host_judge.of_looks([node(facts, **values)]) if check.id == "host.mtu"]
+    assert {check.mend for check in live} == {"links"}
+    recorded = host_judge.of_looks([node(facts, **values, rdma_discover_root="/nodes/v100-01")])
+    found = [check for check in recorded if check.id == "host.mtu"]
+    assert [check.verdict for check in found] == [check.verdict for check in live]
+    assert {check.mend for check in found} == {""}
+    assert all("recorded node" in check.remedy for check in found)
+    # What only two hosts together show is no other state.
+    two = [node(facts, host, rdma_discover_root="/nodes/x") for host in ("v100-01", "v100-02")]
+    same = [check for check in host_judge.of_looks(two) if check.id == "host.duplicate_address"]
+    assert {(check.verdict, check.mend) for check in same} == {("fail", "")}
+
+
+def test_a_slot_that_limits_a_port_is_one_finding(facts_of: Facts) -> None:
+    checks = host_facts.of_node(node(facts_of("v100-02")))
+    [found] = [check for check in checks if check.id == "host.pcie_link"]
+    assert (found.verdict, found.subject) == ("fail", "mlx5_1/1")
+    assert "carries 63 Gb/s: mlx5_1 has a PCIe link of 8 GT/s x8" in found.text
+    assert found.remedy.startswith("Reseat the card")
+
+
+def test_rails_without_an_ipoib_netdev_do_not_pass(facts_of: Facts) -> None:
+    values: dict[str, Any] = {"rdma_links_rail_subnets": [f"10.102.{rail}.0/24" for rail in range(8)]}
+    found = worst(host_facts.of_node(node(facts_of("h100-01"), "h100-01", **values)))
+    subject, text = found["host.address"]
+    assert subject == ""
+    assert text.startswith("no IPoIB netdev for the planned address of mlx5_0/1, ")
+
+
+def test_a_rail_without_a_port_is_missed_once(facts_of: Facts) -> None:
+    values: dict[str, Any] = {"rdma_links_rail_subnets": [f"10.102.{rail}.0/24" for rail in range(8)]}
+    text = "no port for rails 4-7, which should have an address"
+    checks = host_facts.of_node(node(facts_of("h100-03"), "h100-03", **values))
+    assert text in [check.text for check in checks if check.verdict == "fail"]
+    checks = host_facts.of_node(node(facts_of("h100-03"), "h100-03", **values, rdma_discover_expect_hcas=8))
+    assert "host.ports" in worst(checks)
+    assert text not in [check.text for check in checks]
 
 
 def test_netns_mode(facts_of: Facts) -> None:

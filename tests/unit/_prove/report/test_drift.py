@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _plan_files
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import report
 
 
@@ -125,6 +127,31 @@ def test_a_preview_has_every_address() -> None:
     assert "+address1=" not in text
 
 
+def test_a_preview_names_hosts_whose_rails_get_no_address() -> None:
+    hosts = fleet()
+    text = "no IPoIB netdev, so nothing to configure (is ib_ipoib loaded?): mlx5_0/1"
+    own = {host: HostPlan(host, "h100", warnings=[text] if host < "h100-03" else []) for host in hosts}
+    directory = _plan_files.write(RunPlan(own))
+    for variables in hosts.values():
+        variables["rdma_drift_plan"] = {"directory": directory}
+    lines = report("drift", hosts, check=True)["text"].splitlines()
+    assert f"  h100-[01-02]: {text}" in lines[lines.index("Addresses:") :]
+    assert text not in report("drift", hosts)["text"]
+
+
+def test_hosts_that_cannot_be_compared_are_named_once() -> None:
+    hosts = fleet()
+    said = "h100-[01-02]: rdma_links_mtu is 9000\nh100-[01-02]: rdma_links_vfs is 99"
+    for host in ("h100-01", "h100-02"):
+        hosts[host]["rdma_drift_result"] = {"failed": True, "msg": said}
+    hosts["v100-1"]["rdma_drift_result"] = {"failed": True, "msg": "no answer"}
+    lines = report("drift", hosts)["text"].splitlines()
+    assert lines[lines.index("Not compared, and not to be changed:") + 1 :] == [
+        "  h100-[01-02]: rdma_links_mtu is 9000; rdma_links_vfs is 99",
+        "  v100-1: no answer",
+    ]
+
+
 def test_one_that_differs_in_another_way_is_told_apart() -> None:
     hosts = fleet()
     hosts["h100-07"]["rdma_drift_result"] = answer(
@@ -186,6 +213,6 @@ def test_one_that_cannot_be_compared_is_named_and_the_others_are_told() -> None:
         "No answer: a-4",
         "",
         "Not compared, and not to be changed:",
-        "  a-2: a-2: no port fits",
+        "  a-2: no port fits",
         "  a-3: its comparison cannot be used: concerns.links.changed is 'no', it must be true or false",
     ]

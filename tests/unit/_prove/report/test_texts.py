@@ -21,6 +21,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import Causes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import picture
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import junit
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.html import html
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.summary import failure, summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 
@@ -159,6 +161,31 @@ def check(verdict: str, host: str | None = "n1", name: str = "host.mtu", **more:
 )
 def test_headlines(checks: list[Check], headline: str) -> None:
     assert picture(document(*checks)).headline == headline
+
+
+def test_the_first_failure_is_the_first_of_the_report() -> None:
+    checks = [check("fail", name="host.mtu"), check("fail", "n2", name="host.pcie_link")]
+    known = document(*checks, check("warn", name="host.acs"))
+    first = picture(known).findings[0]
+    assert (first.id, first.hosts) == ("host.mtu", ["n1"])
+    assert "2 of 3 checks and measurements failed. The first is host.mtu of n1: it is fail." in failure(known, "d")
+    many = document(check("fail", name="host.mtu"), *(check("fail", host, "host.pcie_link") for host in ("n1", "n2")))
+    assert "The first is host.pcie_link of n[1-2]: it is fail." in failure(many, "d")
+    assert failure(document(check("warn")), "d") == ""
+
+
+def test_what_is_not_judged_has_hosts_and_reason() -> None:
+    names = ("host.path_mtu", "host.bandwidth")
+    text = summary(document(*(check("impossible", host, name) for name in names for host in ("n1", "n2"))))
+    lines = text.splitlines()
+    assert lines[lines.index("Not judged:") + 1 :] == ["  host.bandwidth, host.path_mtu  n[1-2]: it is impossible"]
+
+
+def test_what_is_not_judged_is_no_finding_of_a_host() -> None:
+    page = html(document(check("impossible", "n1", "host.path_mtu"), check("fail", "n1", "host.mtu")))
+    row = page[page.index('<tr id="host-1"') :].partition("</tr>")[0]
+    assert ">host.mtu</a>" in row
+    assert "host.path_mtu" not in row
 
 
 def test_cases_of_junit_in_all_words() -> None:

@@ -50,7 +50,14 @@ def test_devices_in_hexadecimal_order_without_switches(facts_of: Facts) -> None:
     names = [path[-1] for path in tree(shape)[1]]
     assert names == ["GPU 4", "GPU 5", "GPU 6", "GPU 7", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_7"]
     near = [box.right for box in report_drawing.draw(shape.numa[0]).boxes if box.kind == "gpu"]
-    assert near == ["NODE mlx5_[0-3]"] * 4
+    assert near == [f"NODE mlx5_{number}" for number in range(4)]
+
+
+def test_what_is_down_is_near_to_no_gpu(facts_of: Facts) -> None:
+    """As in the table of facts, where mlx5_0 has no GPU and mlx5_1 all of them."""
+    [shape] = shapes(node=facts_of("a100-01"))
+    gpus = {box.right for numa in shape.numa for box in report_drawing.draw(numa).boxes if box.kind == "gpu"}
+    assert {text.partition(" ")[2] for text in gpus} == {"mlx5_1"}
 
 
 def test_a_pf_stands_for_its_vfs(facts_of: Facts) -> None:

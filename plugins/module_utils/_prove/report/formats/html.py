@@ -26,6 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
     topology,
     transfers,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import BAD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import drawing, page
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import (
     WORDS,
@@ -161,7 +162,7 @@ def _rows(
     }
     for finding in picture.findings:
         for each in (finding, *finding.consequences):
-            for host in each.hosts if each.verdict != "pass" else ():
+            for host in each.hosts if each.verdict in BAD else ():
                 if host in found:
                     found[host].findings.append(each)
     return found

@@ -8,13 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple, Union
+from typing import Dict, List, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
-    Check,
-    Measurement,
-    VerifyDocument,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Measurement, VerifyDocument
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, commands
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import (
     Picture,
@@ -26,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 UP_TO = 40
 _BANDWIDTH_UP_TO = 12
+_NOT_JUDGED_UP_TO = 6
 _NAMES_UP_TO = 48
 _COMMAND_UP_TO = 240
 _COLUMNS = ("fail", "warn", "impossible", "pass")
@@ -97,6 +94,20 @@ def _command(command: commands.MendCommand) -> str:
     return f"  {command.mend}, on {counted(len(command.hosts), 'host')}: the command is in the report"
 
 
+def _not_judged(shown: Picture) -> List[str]:
+    """What could not be judged, where and why; what is so for the same reason is told together."""
+    found: Dict[Tuple[str, str], List[str]] = {}
+    for finding in shown.with_verdict("impossible"):
+        for variant in finding.variants:
+            where = _where(variant.hosts, finding.groups)
+            found.setdefault((where, variant.text), []).append(finding.id)
+    lines = [f"  {', '.join(ids)}  {where}: {text}" for (where, text), ids in found.items()]
+    if len(lines) > _NOT_JUDGED_UP_TO:
+        left_out = len(lines) - _NOT_JUDGED_UP_TO + 1
+        lines = [*lines[:-left_out], f"  and {left_out} more, in the report"]
+    return ["Not judged:", *lines] if lines else []
+
+
 def _since(document: VerifyDocument) -> List[str]:
     past = document.earlier
     if past is None:
@@ -113,26 +124,25 @@ def summary(document: VerifyDocument) -> str:
     parts = [[head, *_since(document)], _counts(shown), _bandwidth(document)]
     run = [_command(command) for command in commands.commands(document)]
     mending = ["Commands that fix findings, in this order:", *run] if run else []
-    room = UP_TO - sum(len(part) + 1 for part in [*parts, mending] if part)
-    parts.append(_findings(shown.with_verdict("fail", "warn"), room - 2))
-    parts.append(mending)
-    impossible = shown.with_verdict("impossible")
-    if impossible:
-        found = ", ".join(finding.id for finding in impossible)
-        parts.append([f"Not judged: {found}"])
+    impossible = _not_judged(shown)
+    room = UP_TO - sum(len(part) + 1 for part in [*parts, mending, impossible] if part)
+    parts.append(_findings(shown.with_verdict("fail", "warn"), room))
+    parts += [mending, impossible]
     return "\n\n".join("\n".join(clean(" ".join(line.split("\n"))) for line in part) for part in parts if part) + "\n"
 
 
 def failure(document: VerifyDocument, directory: str) -> str:
     """Why verify fails, empty if it does not. ``directory`` has the reports."""
-    every: List[Union[Check, Measurement]] = [*document.checks, *document.bandwidth]
-    failed = [found for found in every if found.verdict == "fail"]
+    shown = picture(document)
+    failed = shown.with_verdict("fail")
     if not failed:
         return ""
-    first = failed[0]
-    host, what = (first.host, first.id) if isinstance(first, Check) else (first.source.host, first.test)
+    counts = shown.counts.values()
+    # The first of the report, too.
+    first = failed[0].variants[0]
+    where = _where(first.hosts, ["the cluster"])
     return (
-        f"{len(failed)} of {len(every)} checks and measurements failed. The first is {what} of"
-        f" {host or 'the cluster'}: {first.text.rstrip('.')}. The report is {directory}/verify.html (with verify.json"
-        " and verify.xml beside it)."
+        f"{sum(row['fail'] for row in counts)} of {sum(sum(row.values()) for row in counts)} checks and measurements"
+        f" failed. The first is {failed[0].id} of {where}: {first.text.rstrip('.')}. The report is"
+        f" {directory}/verify.html (with verify.json and verify.xml beside it)."
     )

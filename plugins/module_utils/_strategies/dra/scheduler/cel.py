@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
     Value,
     Version,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import packages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 
 _SEMVER = re.compile(
@@ -223,8 +224,8 @@ def _environment() -> Any:
         from cel_expr_python import cel
         from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
     except ImportError as error:
-        text = f"claims are checked with the Python library {LIBRARY}, which is missing where Ansible runs ({error})"
-        raise LibraryMissingError(f"{text}: pip install {LIBRARY}") from None
+        text = f"claims are checked with the Python library {LIBRARY} ({error}). Python packages are"
+        raise LibraryMissingError(f"{text} {packages.missing('cel_expr_python')}") from None
     return cel.NewEnv(
         variables={"device": cel.Type.DYN, "whole": cel.Type.DYN},
         extensions=[ext_optional.ExtOptional(), ext_bindings.ExtBindings(), ext_strings.ExtStrings()],
