@@ -182,6 +182,54 @@ def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any]) -> None
     assert nic(again).bad == 0
 
 
+def faults(active: bool = True, address: Any = NIC, **counts: Any) -> dict[str, Any]:
+    """What the exporter has counted in the kernel's log."""
+    sent = told()
+    sent["devices"]["mlx5_0"].update(
+        pci_address=address, faults=counts, active_faults=dict.fromkeys(counts, int(active))
+    )
+    return sent
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_faults_that_only_the_exporter_still_knows_are_judged_by_the_same_rule(
+    facts: dict[str, Any], away: bool
+) -> None:
+    first = looked(facts, **RATE)
+    now = gone(facts) if away else facts
+    found = looked(now, first.memory, NOW + 60, told=faults(hca_unhealthy=2), **RATE)
+    (finding,) = nic(found).findings
+    assert finding.check == "kernel_log"
+    assert finding.text == "mlx5_0: the kernel has reported hca_unhealthy 2 times, as the exporter has counted"
+    (check,) = [check for check in found.checks if check.id == "host.kernel_log"]
+    assert check.remedy.startswith("Power-cycle the node")
+    over = looked(now, found.memory, NOW + 120, told=faults(active=False, hca_unhealthy=2), **RATE)
+    assert (nic(over).bad, nic(over).good) == (0, 1)
+    assert [check.verdict for check in over.checks if check.id == "host.kernel_log"] == ["warn"]
+    # What only warns when facts have it, only warns here.
+    hot = looked(now, first.memory, NOW + 60, told=faults(hca_temperature=1), **RATE)
+    assert nic(hot).bad == 0
+    assert [check.verdict for check in hot.checks if check.id == "host.kernel_log"] == ["warn"]
+
+
+@pytest.mark.parametrize("subject", ["mlx5_0", NIC])
+def test_a_fault_that_facts_have_is_told_once_with_its_message(facts: dict[str, Any], subject: str) -> None:
+    fields = {"message": "health compromised", "count": 1, "first": "then", "last": "then", "recovered": "later"}
+    known = {"code": "hca_unhealthy", "subject": subject, "text": "health compromised", "fields": fields}
+    found = looked({**facts, "warnings": [known]}, told=faults(hca_unhealthy=1), **RATE)
+    (check,) = [check for check in found.checks if check.id == "host.kernel_log"]
+    assert check.verdict == "warn"
+    assert "health compromised" in check.text
+
+
+def test_faults_count_only_for_devices_for_which_facts_listen(facts: dict[str, Any]) -> None:
+    excluded = [{"code": "driver_not_allowed", "text": "no", "fields": {}}]
+    other = {**facts, "usable": [], "excluded": [{"hca": "mlx5_0", "port": 1, "reasons": excluded}]}
+    for sent in (faults(hca_unhealthy=1), faults(address="all of them", hca_unhealthy=1), faults(invented=3)):
+        found = looked(other, told=sent)
+        assert [check.id for check in found.checks if check.id == "host.kernel_log"] == []
+
+
 def test_a_nic_that_has_left_its_host_is_forgotten_in_the_end(facts: dict[str, Any]) -> None:
     first = looked(facts)
     found = looked(gone(facts), first.memory, NOW + 29 * 86_400)
@@ -198,6 +246,8 @@ def test_a_nic_that_has_left_its_host_is_forgotten_in_the_end(facts: dict[str, A
         {"age": 1.0, "devices": [], "ports": {}},
         {"age": 1.0, "devices": {}, "ports": {"mlx5_0/1": 3}},
         {"age": 1.0, "devices": {}, "ports": {"mlx5_0/1": {"counters": {"link_downed": "many"}}}},
+        {"age": 1.0, "devices": {"mlx5_0": {"faults": 7}}, "ports": {}},
+        {"age": 1.0, "devices": {"mlx5_0": {"active_faults": {"pcie_fatal": "x"}}}, "ports": {}},
     ],
 )
 def test_figures_that_no_exporter_writes_are_refused(sent: Any) -> None:
