@@ -213,7 +213,7 @@ def _kernel_faults(facts: Facts, hcas: Sequence[Hca], figures: Figures) -> Itera
     others = {
         hca
         for (hca, _port), found in facts.reasons.items()
-        if reasons.DRIVER_NOT_ALLOWED in {one.code for one in found}
+        if reasons.DRIVER_NOT_ALLOWED in {reason.code for reason in found}
     }
     names = {hca.pci.address: hca.name for hca in hcas if hca.pci}
     for device, own in figures.devices.items():

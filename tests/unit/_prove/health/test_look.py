@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.docume
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.look import FleetLook
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Memory, NicMemory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.metrics import metrics
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.page import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.table import failure, table
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed, node
 
@@ -75,6 +76,62 @@ def test_since_when_and_how_often(facts: dict[str, Any], sick: dict[str, Any]) -
     assert (nic(found).good, nic(found).well_since, nic(found).since) == (1, NOW + 120, NOW)
     found = looked(sick, found.memory, NOW + 180, **RATE)
     assert (nic(found).bad, nic(found).times, nic(found).since, nic(found).well_since) == (1, 2, NOW + 180, None)
+
+
+def test_the_history_of_a_nic(facts: dict[str, Any], sick: dict[str, Any]) -> None:
+    found = looked(sick, **RATE)
+    known = memory.tainted(found.memory, {("lab-01", found.nics[0].key): "None"}, NOW + 1)
+    # Neither the same findings again nor the same effect is news.
+    known = memory.tainted(
+        looked(sick, known, NOW + 60, **RATE).memory, {("lab-01", found.nics[0].key): "None"}, NOW + 61
+    )
+    fault = {"code": "hca_unhealthy", "subject": "mlx5_0", "text": "the kernel said so", "fields": {}}
+    known = looked({**sick, "warnings": [fault]}, known, NOW + 120, **RATE).memory
+    known = memory.tainted(looked(facts, known, NOW + 180, **RATE).memory, {}, NOW + 181)
+    found = looked(facts, known, NOW + 240, **RATE)
+    assert [(event.at - NOW, event.what, event.effect) for event in nic(found).history] == [
+        (0, "sick", ""),
+        (1, "tainted", "None"),
+        (120, "sick", ""),
+        (180, "well", ""),
+        (181, "untainted", ""),
+    ]
+    checks = [[finding.check for finding in event.findings] for event in nic(found).history]
+    assert checks == [["port_rate"], [], ["port_rate", "kernel_log"], [], []]
+    whole = document(found, {}, "2027-01-15T08:00:00Z", "1.0.0")
+    assert "lab-01 mlx5_0: 2027-01-15T08:00:01Z tainted (None), " in table(whole)
+    assert "2027-01-15T08:03:00Z well, 2027-01-15T08:03:01Z untainted" in table(whole)
+    (past,) = whole.histories
+    assert (past.nic, past.times, len(past.events)) == (NIC, 1, 5)
+    # The newest first.
+    shown = html(whole).partition("<h2>History</h2>")[2]
+    assert shown.index("2027-01-15T08:03:01Z") < shown.index("2027-01-15T08:03:00Z") < shown.index("08:02:00Z")
+
+
+def test_a_history_is_bounded(facts: dict[str, Any], sick: dict[str, Any]) -> None:
+    long = {**sick, "warnings": [{"code": "hca_unhealthy", "subject": "mlx5_0", "text": "x" * 999, "fields": {}}]}
+    found = looked(facts, **RATE)
+    for number in range(30):
+        found = looked(long if number % 2 else facts, found.memory, NOW + number, **RATE)
+    history = nic(found).history
+    assert (len(history), history[-1].at, nic(found).times) == (20, NOW + 29, 15)
+    assert max(len(finding.text) for event in history for finding in event.findings) == 300
+
+
+def test_nothing_that_a_node_sends_becomes_markup(facts: dict[str, Any]) -> None:
+    evil = "<script>alert(1)</script>\x1b[31m\u202e"
+    hostile = {**facts, "warnings": [{"code": "hca_unhealthy", "subject": "mlx5_0", "text": evil, "fields": {}}]}
+    found = looked(hostile)
+    found.notes.append(evil)
+    (state,) = found.nics
+    whole = document(
+        replace(found, nics=[replace(state, exempt=evil)]), {"problems": [evil]}, "2027-01-15T08:00:00Z", "1"
+    )
+    shown = html(whole)
+    assert "&lt;script&gt;alert" in shown
+    assert "<script>alert" not in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
 
 
 @pytest.mark.parametrize(
