@@ -96,9 +96,8 @@ def summary(content: Mapping[str, str], index: Mapping[str, Any], path: str, is_
     """A few lines about a bundle."""
     size = sum(len(text.encode("utf-8", "backslashreplace")) for text in content.values())
     verb = "has" if is_written else "would have"
-    lines = [
-        f"{path} {verb} {len(content)} files of {counted(len(index['hosts']), 'host')}, {size / 1e6:.1f} MB before compression."
-    ]
+    hosts = counted(len(index["hosts"]), "host")
+    lines = [f"{path} {verb} {len(content)} files of {hosts}, {size / 1e6:.1f} MB before compression."]
     taken = sum(entry["redacted"] for entry in index["files"].values())
     lines.append(f"{taken} values were redacted. Look through it before you send it: index.json lists all files.")
     for title, what in (("Not in it", "missing"), ("Not whole", "cut")):
