@@ -45,7 +45,7 @@ options:
         an error, not a result. It summarises the runs of each template, and compares them with the group's unaligned
         template and with what ports can carry. C(docs/benchmark.schema.json) describes C(benchmark.json).
       - V(health) is a table of the NICs that M(zerocopy.rdma.health) has found sick, with what became of their rules.
-        C(docs/health.schema.json) describes C(health.json).
+        C(docs/health.schema.json) describes C(health.json). It adds to C(state.json) which rules have changed.
     type: str
     choices: [verify, fleet, drift, site, audit, benchmark, health]
     required: true
@@ -64,7 +64,8 @@ options:
       - Directory for the report of V(verify), which is created. C(verify.json) has all results, C(verify.xml) is for CI
         (JUnit), and C(verify.html) is for people. If there is a C(verify.json) of an earlier run, the report says what
         is new and what is gone since.
-      - For V(benchmark), it has C(benchmark.json) and C(benchmark.html), for V(health) C(health.json).
+      - For V(benchmark), it has C(benchmark.json) and C(benchmark.html), for V(health) C(health.json) and
+        C(health.html).
     type: str
   metrics:
     description: File for the metrics of V(verify) or V(health) in Prometheus' text format.

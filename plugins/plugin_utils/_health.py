@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.figures import Figures
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Memory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.metrics import metrics
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.page import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.table import failure, table
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version, writing
@@ -37,6 +38,7 @@ Map = Mapping[str, Any]
 
 _KEPT = "health"
 _DIRECTORY = "rdma_health_directory"
+_rank = health_policy.EFFECTS.index
 
 
 def _read(path: str) -> Memory:
@@ -93,21 +95,32 @@ def look(context: Map, options: Map, check: bool) -> Dict[str, Any]:
     if not check:
         # Of hosts beside those of the run, nothing is forgotten.
         kept = {} if options["whole"] else before
-        try:
-            _files.write(path, memory.text({**kept, **found.memory}))
-        except OSError as error:
-            raise AnsibleActionFail(f"{_DIRECTORY}: {path} cannot be written: {error}") from error
+        _write(path, {**kept, **found.memory})
     run = _verify_run.begin(None)
     _verify_run.keep(run, _KEPT, looks.kept(found))
     return {"run": run, **looks.plain(found), "changed": False}
 
 
-def report(context: Map, options: Map, created: str) -> Dict[str, Any]:
+def _write(path: str, found: Memory) -> None:
+    try:
+        _files.write(path, memory.text(found))
+    except OSError as error:
+        raise AnsibleActionFail(f"{_DIRECTORY}: {path} cannot be written: {error}") from error
+
+
+def report(context: Map, options: Map, created: str, check: bool) -> Dict[str, Any]:
     """The report: files, text and why the run fails. ``found`` is what ``device_taints`` returned."""
     found = looks.read(_verify_run.kept(options["run"], _KEPT))
-    whole = documents.document(found, plain(options["found"]), created, _run.collection_version())
-    path = f"{_files.artifact(options['directory'], context)}/health.json"
-    files = {path: documents.text(whole)}
+    directory, tainted = _files.artifact(options["directory"], context), plain(options["found"])
+    if "rules" in tainted:
+        effects = {at: max(own, key=_rank) for at, own in documents.effects(tainted).items()}
+        before, found.memory = found.memory, memory.tainted(found.memory, effects, int(_verify_run.now()))
+        path = f"{directory}/state.json"
+        if found.memory != before and not check:
+            _write(path, {**_read(path), **found.memory})
+    whole = documents.document(found, tainted, created, _run.collection_version())
+    path = f"{directory}/health.json"
+    files = {path: documents.text(whole), f"{directory}/health.html": html(whole)}
     if options["metrics"]:
         files[_files.artifact(options["metrics"], context)] = metrics(whole)
     failed = [check for check in found.checks if check.verdict == "fail" and not found.excused(check)]

@@ -209,8 +209,8 @@ def benchmark(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     }
 
 
-def health(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
-    return _health.report(context, options, now())
+def health(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
+    return _health.report(context, options, now(), mode.check)
 
 
 # Those that are written in check mode as well, and not counted as a change, because nothing else is changed.

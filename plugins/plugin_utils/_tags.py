@@ -32,6 +32,7 @@ TAGS: Dict[str, Sequence[str]] = {
     "prepare": ("drift", *_NODES),
     "provision": _CLUSTER,
     "site": ("discover", "drift", *_NODES, *_CLUSTER),
+    "support_bundle": ("support_bundle",),
     "teardown": (*_NODES, *_CLUSTER),
     "verify": ("verify", "host", "cluster", "pod"),
     "workloads": ("workloads",),

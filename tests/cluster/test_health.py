@@ -70,6 +70,13 @@ def test_from_the_first_look_to_teardown(
             ("tainted", ["NoSchedule"], 2)
         ]
         assert document["nics"][0]["since"] == nic["since"]
+        (past,) = document["histories"]
+        assert [(event["what"], event["effect"]) for event in past["events"]] == [
+            ("sick", ""),
+            ("tainted", "None"),
+            ("tainted", "NoSchedule"),
+        ]
+        assert "<h2>History</h2>" in (directory / "health.html").read_text()
         assert "zerocopy_rdma_health_rule{" in (tmp_path / "m.prom").read_text()
         # One who looks for the first time removes nothing that they do not know to be well.
         (directory / "state.json").unlink()

@@ -158,7 +158,7 @@ class Exporter:
         text.of_hcas(metrics, self._config, self._known, self._history)
         text.of_presence(metrics, self._config, self._known, self._history)
         if self._kernel.heard:
-            text.of_kernel(metrics, self._config, self._known, self._history, self._kernel.counts)
+            text.of_kernel(metrics, self._config, self._known, self._history, self._kernel)
         prefix = "rdma_exporter_"
         metrics.add(f"{prefix}last_look_timestamp_seconds", "When the last look ended.", round(time.time(), 3))
         seconds = round(time.monotonic() - self._began, 4)

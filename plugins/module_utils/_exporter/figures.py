@@ -6,7 +6,7 @@
 
 """The exporter's figures read back: from its file, or from ``/metrics`` where it listens.
 
-Only what says whether a NIC is sick: states, rates, PCIe links, error counters and flaps.
+Only what says whether a NIC is sick: states, rates, PCIe links, error counters, flaps, and faults in the kernel's log.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def _counters() -> Dict[str, str]:
 
 
 _COUNTERS = _counters()
+_FAULTS = {"rdma_device_kernel_faults_total": "faults", "rdma_device_kernel_fault_active": "active_faults"}
 _OF_PCIE = {f"rdma_device_pcie_{suffix}": key for key, (suffix, _text) in PCIE.items()}
 
 
@@ -80,7 +81,7 @@ def read(text: str, now: float) -> Figures:
         if metric == _LOOK:
             found["age"] = max(0.0, now - value)
         name, number = labels.get("device", ""), labels.get("port", "")
-        if not name:
+        if not name or (metric in _FAULTS and not value):
             continue
         if _PORT.fullmatch(number):
             _of_port(found["ports"].setdefault(f"{name}/{number}", {"counters": {}}), metric, labels, value)
@@ -107,6 +108,9 @@ def _of_device(device: Dict[str, Any], metric: str, labels: Mapping[str, str], v
         device.update({key: labels.get(key, "") for key in keys})
     elif metric == "rdma_device_present":
         device["present"] = bool(value)
+    elif metric in _FAULTS:
+        device.setdefault(_FAULTS[metric], {})[labels.get("kind", "")] = int(value)
+        device.setdefault("pci_address", labels.get("pci_address", ""))
     elif metric in _OF_PCIE:
         device[_OF_PCIE[metric]] = value
 

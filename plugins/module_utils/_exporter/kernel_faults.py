@@ -12,13 +12,15 @@ Nothing of a message's text is kept: only which device it is about, and which ru
 from __future__ import annotations
 
 import errno
-from typing import Dict, Mapping, Optional, Tuple
+from typing import Dict, Mapping, Optional, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import kernel_log
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import PEERMEM_ERROR
 
 # What is said of HCAs; the other one is of GPUDirect's module.
 KINDS = tuple(rule.code for rule in kernel_log.RULES if rule.code != PEERMEM_ERROR)
+# Those of which the kernel also says that they are over.
+ENDING = tuple(rule.code for rule in kernel_log.RULES if rule.over)
 # Messages of one look: what a flood leaves unread is read at the next one, or counted as lost.
 _AT_MOST = 20000
 # Devices and kinds; a kernel that names more of them has no such fleet of HCAs.
@@ -29,11 +31,12 @@ class KernelFaults:
     """What was said since boot, as far as the kernel still has it when the exporter starts.
 
     ``counts`` is by PCI address (or ``kernel_log.PEERMEM``) and kind, also for devices that are no HCAs (yet).
-    ``heard`` is whether there was any message.
+    ``active`` are those that are not over. ``heard`` is whether there was any message.
     """
 
     def __init__(self, root: str) -> None:
         self.counts: Dict[Tuple[str, str], int] = {}
+        self.active: Set[Tuple[str, str]] = set()
         self.heard = False
         self._root = root
         self._log: Optional[kernel_log.KernelLog] = None
@@ -66,8 +69,10 @@ class KernelFaults:
         for code, over in kernel_log.faults(message):
             key = (device, code)
             if over:
+                self.active.discard(key)
                 continue
             if key in self.counts or len(self.counts) < _MOST:
                 self.counts[key] = self.counts.get(key, 0) + 1
+                self.active.add(key)
             else:
                 self._left_out += 1

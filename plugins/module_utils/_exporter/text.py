@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.kernel_log
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import families
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import Configuration, Rail
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.history import ACTIVE, History, Seen
-from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.kernel_faults import KINDS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.kernel_faults import ENDING, KINDS, KernelFaults
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.look import ON_HOST, Known
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.owners import Owners
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.ports import Reading
@@ -181,11 +181,10 @@ def of_presence(metrics: Metrics, config: Configuration, known: Known, history: 
         metrics.add("rdma_device_present", text, 0, (("device", rail.hca), ("pci_address", rail.pci)))
 
 
-def of_kernel(
-    metrics: Metrics, config: Configuration, known: Known, history: History, counts: Mapping[Tuple[str, str], int]
-) -> None:
+def of_kernel(metrics: Metrics, config: Configuration, known: Known, history: History, faults: KernelFaults) -> None:
     """What the kernel has said, by PCI address and kind. Also 0, so that the first message shows as an increase."""
     name, text = "rdma_device_kernel_faults_total", "Messages of the kernel that report a fault of a device, by kind."
+    lasts = "Whether the kernel has reported a fault of a device, and not that it is over."
     devices = [
         (device, seen.pci)
         for device, seen in sorted(history.devices.items())
@@ -195,9 +194,11 @@ def of_kernel(
     for device, address in devices:
         for kind in KINDS:
             labels = (("device", device), ("pci_address", address), ("kind", kind))
-            metrics.add(name, text, counts.get((address, kind), 0), labels)
+            metrics.add(name, text, faults.counts.get((address, kind), 0), labels)
+            if kind in ENDING:
+                metrics.add("rdma_device_kernel_fault_active", lasts, (address, kind) in faults.active, labels)
     labels = (("device", PEERMEM), ("pci_address", ""), ("kind", PEERMEM_ERROR))
-    metrics.add(name, text, counts.get((PEERMEM, PEERMEM_ERROR), 0), labels)
+    metrics.add(name, text, faults.counts.get((PEERMEM, PEERMEM_ERROR), 0), labels)
 
 
 def _unseen(rails: Sequence[Rail], history: History) -> Iterator[Rail]:

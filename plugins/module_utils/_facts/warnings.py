@@ -98,9 +98,21 @@ def _link_errors(subject: str, counter: str, count: int, limit: float) -> str:
     return f"{subject} has {counter} {count}, {allowed}: a bad cable, transceiver or switch port, or congestion"
 
 
-def _kernel_log(subject: str, message: str, count: int, first: str, last: str, recovered: Optional[str] = None) -> str:
-    times = f"at {first}" if count == 1 else f"{count} such messages, the first at {first}, the last at {last}"
+def _kernel_log(
+    subject: str,
+    count: int,
+    message: str = "",
+    first: str = "",
+    last: str = "",
+    recovered: Optional[str] = None,
+    kind: str = "",
+) -> str:
+    """Without ``message``, what an exporter has counted of a ``kind``: it keeps no texts."""
     over = f"; over since {recovered}" if recovered else ""
+    if not message:
+        times = "once" if count == 1 else f"{count} times"
+        return f"{subject}: the kernel has reported {kind} {times}, as the exporter has counted{over}"
+    times = f"at {first}" if count == 1 else f"{count} such messages, the first at {first}, the last at {last}"
     return f"{subject}: the kernel said '{message}' ({times}{over})"
 
 

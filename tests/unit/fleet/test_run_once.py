@@ -19,7 +19,18 @@ import yaml
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILTIN = "ansible.builtin."
 # These run where Ansible runs, and return no facts.
-_OURS = ("plan", "verify", "cabling", "health", "report", "benchmark_plan", "workloads", "show", "cluster_access_info")
+_OURS = (
+    "plan",
+    "verify",
+    "cabling",
+    "health",
+    "support_bundle",
+    "report",
+    "benchmark_plan",
+    "workloads",
+    "show",
+    "cluster_access_info",
+)
 _HARMLESS = {"assert", "fail", "meta", *(f"zerocopy.rdma.{name}" for name in _OURS)}
 _STATIC, _DYNAMIC = {"import_tasks", "import_role"}, {"include_tasks", "include_role"}
 

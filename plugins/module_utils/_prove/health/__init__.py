@@ -11,7 +11,7 @@ The verdicts are those of the host ring; there is no second rule here.
 Files in reading order: ``figures`` (what exporters know of NICs in pods), ``nics`` (which NIC a verdict is about),
 ``memory`` (what is kept between two looks), ``taints`` (which device taints follow, within what a group allows),
 ``look`` (one look at all hosts), ``cluster`` (what the cluster has, and carrying the taints out), ``document`` (what
-one run found), ``table`` (for people), ``metrics``.
+one run found), ``table`` and ``page`` (for people), ``metrics``.
 
 May import rooms up to ``_provision``, ``document``, ``host`` and ``report``.
 """

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.remedies import worded
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.schema import about
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import taints
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.look import FleetLook
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import STATES, WELL
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import CHANGES, STATES, WELL, Event
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import BAD
 
@@ -60,6 +60,30 @@ class HealthNic:
 
 
 @dataclass
+class HealthEvent:
+    """A change of a NIC."""
+
+    at: Optional[str] = field(metadata=about("ISO 8601 time."))
+    what: str = field(
+        metadata=about("well: the first good look; untainted: it has no rule any more.", enum=CHANGES),
+    )
+    findings: List[Finding] = field(metadata=about("What made it sick."))
+    effect: str = field(metadata=about("Strongest effect of its rules; empty if this is not about them."))
+
+
+@dataclass
+class HealthHistory:
+    """What happened to a NIC that was ever sick."""
+
+    host: str
+    group: str
+    nic: str = field(metadata=about("PCI address, or the name of a device that has none."))
+    name: str = field(metadata=about("HCA, such as mlx5_0."))
+    times: int = field(metadata=about("How often it has become sick.", minimum=0))
+    events: List[HealthEvent] = field(metadata=about("The newest 20, the newest last."))
+
+
+@dataclass
 class HealthGroup:
     """NICs of a group, by their state."""
 
@@ -78,6 +102,9 @@ class HealthDocument:
     )
     groups: Dict[str, HealthGroup]
     nics: List[HealthNic] = field(metadata=about("Those that are not simply well."))
+    histories: List[HealthHistory] = field(
+        metadata=about("Of all NICs that were ever sick, also of those that are well.")
+    )
     rules: str = field(metadata=about("Version of resource.k8s.io that the rules have; empty where there are none."))
     problems: List[str] = field(metadata=about("Why NICs were not tainted that should have been."))
     notes: List[str]
@@ -94,13 +121,11 @@ def when(seconds: Optional[int]) -> Optional[str]:
 def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collection: str) -> HealthDocument:
     """The document; ``tainted`` is what the module ``device_taints`` returned, empty if it was not called."""
     outcomes = {(each["host"], each["nic"]): str(each["outcome"]) for each in tainted.get("outcomes") or ()}
-    effects: Dict[Any, List[str]] = {}
-    for rule in tainted.get("rules") or ():
-        effects.setdefault((rule["host"], rule["nic"]), []).append(str(rule["effect"]))
+    of_rules = effects(tainted)
     nics = []
     for state in look.nics:
         known, at = look.memory[state.host].nics[state.key], (state.host, state.key)
-        if not known.times and at not in effects:
+        if not known.times and at not in of_rules:
             # Nothing was ever wrong with it.
             continue
         nics.append(
@@ -118,7 +143,7 @@ def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collecti
                 findings=known.findings,
                 exempt=state.exempt,
                 outcome=outcomes.get(at, ""),
-                effects=effects.get(at, []),
+                effects=of_rules.get(at, []),
             )
         )
     return HealthDocument(
@@ -127,11 +152,32 @@ def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collecti
         hosts={host: when(known.looked) for host, known in look.memory.items()},
         groups=_groups(look),
         nics=nics,
+        histories=list(_histories(look)),
         rules=str(tainted.get("api_version") or ""),
         problems=list(tainted.get("problems") or ()),
         notes=[*look.notes, *(tainted.get("notes") or ())],
         checks=[check for check in look.checks if check.verdict in BAD],
     )
+
+
+def _event(event: Event) -> HealthEvent:
+    return HealthEvent(when(event.at), event.what, list(event.findings), event.effect)
+
+
+def _histories(look: FleetLook) -> Iterator[HealthHistory]:
+    for host, known in look.memory.items():
+        for key, nic in sorted(known.nics.items()):
+            if nic.history:
+                events = [_event(event) for event in nic.history]
+                yield HealthHistory(host, look.nodes[host].group, key, nic.name, nic.times, events)
+
+
+def effects(tainted: Mapping[str, Any]) -> Dict[Tuple[str, str], List[str]]:
+    """By host and key of the NIC the effects of its rules, of a result of ``device_taints``."""
+    found: Dict[Tuple[str, str], List[str]] = {}
+    for rule in tainted.get("rules") or ():
+        found.setdefault((rule["host"], rule["nic"]), []).append(str(rule["effect"]))
+    return found
 
 
 def _groups(look: FleetLook) -> Dict[str, HealthGroup]:

@@ -4,17 +4,18 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What exporters know of NICs in pods, as facts of these NICs: so that the same rules judge them.
+"""What exporters know and facts do not, as facts: so that the same rules judge it.
 
 Facts are of the host's namespaces. A NIC that DRANET has moved is missing there, or has no netdev, and is never judged.
+Of the kernel's messages, facts have those that are still in its ring buffer, which a flood of others overwrites.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci, warnings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import kernel_log, pci, warnings
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason, Usable, Warn
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
@@ -25,7 +26,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     PciFunction,
     Port,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.pci import is_address
 
 # Seconds after which figures are of another time.
 OLDEST = 300.0
@@ -43,6 +46,9 @@ _PHYSICAL = {
 _LAYERS = ("InfiniBand", "Ethernet")
 _POD = "pod"
 _SOFTWARE = ("rxe", "siw")
+_FAULTS = ("faults", "active_faults")
+# When a fault was over: the exporter only says that it is.
+_UNTOLD = "a time that it does not tell"
 # What the exporter does not tell, and a moved NIC has, or the pod could not use it.
 _THERE = CharDevice("", "", present=True)
 
@@ -76,10 +82,16 @@ def read(value: Any) -> Optional[Figures]:
         return None
     found = Figures(_checked("devices", value.get("devices")), _checked("ports", value.get("ports")))
     for name, port in found.ports.items():
-        counters = port.get("counters")
-        if not isinstance(counters, Mapping) or not all(is_integer(count) for count in counters.values()):
-            raise UnusableError(f"the counters of {name} are {str(counters)[:80]!r}, they must be whole numbers")
+        _whole_numbers(f"the counters of {name}", port.get("counters"))
+    for name, device in found.devices.items():
+        for key in _FAULTS:
+            _whole_numbers(f"the {key} of {name}", device.get(key, {}))
     return found
+
+
+def _whole_numbers(at: str, value: Any) -> None:
+    if not isinstance(value, Mapping) or not all(is_integer(count) for count in value.values()):
+        raise UnusableError(f"{at} are {str(value)[:80]!r}, they must be whole numbers")
 
 
 def _scaled(value: Any, scale: float) -> Optional[float]:
@@ -175,7 +187,11 @@ def complete(facts: Facts, figures: Optional[Figures]) -> Tuple[Facts, List[str]
         facts,
         hcas=hcas,
         excluded=[*facts.excluded, *excluded],
-        warnings=[*facts.warnings, *(_judged(moved) if moved else [])],
+        warnings=[
+            *facts.warnings,
+            *(_judged(moved) if moved else []),
+            *_kernel_faults(facts, hcas, known),
+        ],
     )
     return found, [hca.name for hca in moved]
 
@@ -188,3 +204,26 @@ def _with_flaps(hca: Hca, figures: Figures) -> Hca:
         more = {"link_downed": int(flaps)} if flaps is not None and is_integer(flaps) else {}
         ports.append(replace(port, error_counters={**port.error_counters, **more}) if more else port)
     return replace(hca, ports=ports)
+
+
+def _kernel_faults(facts: Facts, hcas: Sequence[Hca], figures: Figures) -> Iterator[Warn]:
+    """What the kernel has said of devices, unless facts have it as well, with the message."""
+    known = {(each.code, each.subject) for each in facts.warnings}
+    # Facts listen only for devices with a driver of rdma_discover_drivers.
+    others = {
+        hca
+        for (hca, _port), found in facts.reasons.items()
+        if reasons.DRIVER_NOT_ALLOWED in {reason.code for reason in found}
+    }
+    names = {hca.pci.address: hca.name for hca in hcas if hca.pci}
+    for device, own in figures.devices.items():
+        address = own.get("pci_address")
+        if not isinstance(address, str) or not (is_address(address) or device == kernel_log.PEERMEM):
+            continue
+        subject = names.get(address, address or device)
+        for rule in kernel_log.RULES:
+            count = own.get("faults", {}).get(rule.code, 0)
+            if count < 1 or subject in others or known & {(rule.code, subject), (rule.code, address)}:
+                continue
+            over = bool(rule.over) and not own.get("active_faults", {}).get(rule.code)
+            yield warning(rule.code, subject, count=count, kind=rule.code, recovered=_UNTOLD if over else None)

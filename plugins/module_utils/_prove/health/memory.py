@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.health_policy import Hysteresis
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding, NicLook
@@ -27,6 +27,12 @@ SICK, SETTLING, WELL, UNSEEN = "sick", "settling", "well", "unseen"
 STATES = (SICK, SETTLING, WELL, UNSEEN)
 # Seconds for which a NIC that has left a host is remembered, and counted as one of its NICs.
 _REMEMBERED = 30 * 86400
+# What happens to a NIC: beside these states, its rules get an effect, or it has none any more.
+TAINTED, UNTAINTED = "tainted", "untainted"
+CHANGES = (SICK, WELL, TAINTED, UNTAINTED)
+# Events of a NIC that are kept, the newest ones, and characters of a text in them.
+_EVENTS = 20
+_TEXT = 300
 Counters = Dict[str, Dict[str, int]]
 
 
@@ -35,11 +41,25 @@ class MemoryFileError(ValueError):
 
 
 @dataclass(frozen=True)
+class Event:
+    """What a look or its rules changed for a NIC: one of ``CHANGES``.
+
+    ``findings`` are what made it sick, ``effect`` is the strongest one of its rules.
+    """
+
+    at: int
+    what: str
+    findings: List[Finding] = field(default_factory=list)
+    effect: str = ""
+
+
+@dataclass(frozen=True)
 class NicMemory:
     """One NIC.
 
     ``bad`` and ``good`` count the looks in a row that found it sick or not, ``times`` how often it has become sick.
     ``since`` is when it last became sick, ``well_since`` the first good look after that; ``seen`` is the last look.
+    ``effect`` is the strongest one of its rules, empty without any. ``history`` has the newest events last.
     """
 
     name: str
@@ -51,6 +71,8 @@ class NicMemory:
     since: Optional[int] = None
     well_since: Optional[int] = None
     findings: List[Finding] = field(default_factory=list)
+    effect: str = ""
+    history: List[Event] = field(default_factory=list)
 
     def state(self, now: int, wanted: Hysteresis) -> str:
         """Whether it is sick, or has been well for as long as is wanted."""
@@ -75,12 +97,19 @@ class HostMemory:
 Memory = Dict[str, HostMemory]
 
 
+def _after(before: NicMemory, event: Event) -> List[Event]:
+    findings = [replace(finding, text=finding.text[:_TEXT]) for finding in event.findings]
+    return [*before.history, replace(event, findings=findings)][-_EVENTS:]
+
+
 def _looked(before: NicMemory, look: NicLook, now: int) -> NicMemory:
     known = replace(before, name=look.name, functions=list(look.functions) or before.functions)
     if not look.seen:
         return known
     if look.findings:
         again = before.bad == 0
+        findings = list(look.findings)
+        is_new = again or {finding.check for finding in findings} != {finding.check for finding in before.findings}
         return replace(
             known,
             seen=now,
@@ -89,10 +118,18 @@ def _looked(before: NicMemory, look: NicLook, now: int) -> NicMemory:
             times=before.times + again,
             since=now if again else before.since,
             well_since=None,
-            findings=list(look.findings),
+            findings=findings,
+            history=_after(before, Event(now, SICK, findings)) if is_new else before.history,
         )
     first = before.well_since is None
-    return replace(known, seen=now, bad=0, good=before.good + 1, well_since=now if first else before.well_since)
+    return replace(
+        known,
+        seen=now,
+        bad=0,
+        good=before.good + 1,
+        well_since=now if first else before.well_since,
+        history=_after(before, Event(now, WELL)) if before.bad else before.history,
+    )
 
 
 def looked(before: HostMemory, group: str, looks: Sequence[NicLook], counters: Counters, now: int) -> HostMemory:
@@ -104,6 +141,20 @@ def looked(before: HostMemory, group: str, looks: Sequence[NicLook], counters: C
     for look in looks:
         nics[look.key] = _looked(nics.get(look.key, NicMemory(look.name)), look, now)
     return HostMemory(group, now, nics, counters)
+
+
+def tainted(memory: Mapping[str, HostMemory], effects: Mapping[Tuple[str, str], str], now: int) -> Memory:
+    """What is known once the rules are made: ``effects`` are the strongest ones, by host and key of the NIC."""
+    found: Memory = {}
+    for name, host in memory.items():
+        nics = {}
+        for key, nic in host.nics.items():
+            effect = effects.get((name, key), "")
+            event = Event(now, TAINTED if effect else UNTAINTED, effect=effect)
+            changed = effect != nic.effect
+            nics[key] = replace(nic, effect=effect, history=_after(nic, event)) if changed else nic
+        found[name] = replace(host, nics=nics)
+    return found
 
 
 def text(memory: Mapping[str, HostMemory]) -> str:
@@ -130,6 +181,26 @@ def _texts(at: str, value: Any) -> List[str]:
     return value
 
 
+def _list(at: str, value: Any) -> List[Any]:
+    if not isinstance(value, list):
+        raise MemoryFileError(f"has no list in {at}")
+    return value
+
+
+def _findings(at: str, value: Any) -> List[Finding]:
+    found = []
+    for entry in _list(at, value):
+        said = _map(at, entry)
+        found.append(Finding(*_texts(at, [said.get("check"), said.get("text")])))
+    return found
+
+
+def _event(at: str, value: Any) -> Event:
+    own = _map(at, value)
+    what, effect = _texts(at, [own.get("what"), own.get("effect", "")])
+    return Event(_number(f"{at}.at", own.get("at")), what, _findings(f"{at}.findings", own.get("findings", [])), effect)
+
+
 def _nic(at: str, value: Any) -> NicMemory:
     # What is not known is of a newer version that this one can still read.
     own = {item.name: _map(at, value)[item.name] for item in fields(NicMemory) if item.name in value}
@@ -137,13 +208,9 @@ def _nic(at: str, value: Any) -> NicMemory:
     if not isinstance(name, str):
         raise MemoryFileError(f"has no name in {at}")
     found: Dict[str, Any] = {"functions": _texts(f"{at}.functions", own.pop("functions", []))}
-    findings = own.pop("findings", [])
-    if not isinstance(findings, list):
-        raise MemoryFileError(f"has no list in {at}.findings")
-    for entry in findings:
-        said = _map(f"{at}.findings", entry)
-        _texts(f"{at}.findings", [said.get("check"), said.get("text")])
-    found["findings"] = [Finding(entry["check"], entry["text"]) for entry in findings]
+    found["findings"] = _findings(f"{at}.findings", own.pop("findings", []))
+    (found["effect"],) = _texts(f"{at}.effect", [own.pop("effect", "")])
+    found["history"] = [_event(f"{at}.history", entry) for entry in _list(f"{at}.history", own.pop("history", []))]
     for key, number in own.items():
         none = number is None and key in ("since", "well_since")
         found[key] = None if none else _number(f"{at}.{key}", number)

@@ -11,13 +11,20 @@ from __future__ import annotations
 from typing import Dict, List, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import taints
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.document import HealthDocument, HealthNic
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.document import (
+    HealthDocument,
+    HealthEvent,
+    HealthNic,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import SETTLING, SICK, UNSEEN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import clean
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import aligned, counted, joined
 
 UP_TO = 40
 _FINDINGS_UP_TO = 20
+# NICs with their past below the table, and events of each.
+_PASTS_UP_TO = 20
+_EVENTS_UP_TO = 4
 _SAID: Dict[str, str] = {
     taints.HELD: "a pod holds it",
     taints.OVER: "over the budget",
@@ -27,13 +34,15 @@ _SAID: Dict[str, str] = {
 _ORDER = (SICK, UNSEEN, SETTLING)
 
 
-def _rule(nic: HealthNic) -> str:
+def rule(nic: HealthNic) -> str:
+    """The effects of its rules, and why it has no other ones."""
     effects = "+".join(dict.fromkeys(nic.effects)) or "-"
     said = _SAID.get(nic.outcome, "")
     return f"{effects} ({said})" if said else effects
 
 
-def _why(nic: HealthNic) -> str:
+def why(nic: HealthNic) -> str:
+    """One line about its state."""
     if nic.exempt:
         return f"exempt: {nic.exempt}"
     if nic.state == SETTLING:
@@ -41,16 +50,40 @@ def _why(nic: HealthNic) -> str:
     return joined([finding.text for finding in nic.findings], 1)
 
 
+def by_state(nics: Sequence[HealthNic]) -> List[HealthNic]:
+    """The worst first."""
+    return sorted(nics, key=lambda nic: _ORDER.index(nic.state))
+
+
 def _nics(nics: Sequence[HealthNic]) -> List[str]:
     if not nics:
         return []
     rows = [["group", "host", "NIC", "PCI address", "state", "since", "times", "rule", "why"]]
-    for nic in sorted(nics, key=lambda nic: _ORDER.index(nic.state))[:UP_TO]:
+    for nic in by_state(nics)[:UP_TO]:
         where = [nic.group, nic.host, nic.name, nic.nic]
-        rows.append([*where, nic.state, nic.since or "-", str(nic.times), _rule(nic), _why(nic)])
+        rows.append([*where, nic.state, nic.since or "-", str(nic.times), rule(nic), why(nic)])
     shown = aligned([[" ".join(clean(cell).split()) for cell in row] for row in rows])
     more = len(nics) - UP_TO
     return [*shown, *([f"and {more} more, in health.json"] if more > 0 else [])]
+
+
+def said(event: HealthEvent) -> str:
+    """What happened, without when."""
+    more = event.effect or joined(list(dict.fromkeys(finding.check for finding in event.findings)))
+    return f"{event.what} ({more})" if more else event.what
+
+
+def _pasts(whole: HealthDocument) -> List[str]:
+    """What happened to the NICs of the table before, where it is more than its line says."""
+    known = {(past.host, past.nic): past for past in whole.histories}
+    lines = []
+    for nic in by_state(whole.nics)[:UP_TO]:
+        past = known.get((nic.host, nic.nic))
+        if past and len(past.events) > 1:
+            events = [f"{event.at} {said(event)}" for event in past.events[-_EVENTS_UP_TO:]]
+            lines.append(f"{nic.host} {nic.name}: {', '.join(events)}")
+    more = len(lines) - _PASTS_UP_TO
+    return [*lines[:_PASTS_UP_TO], *([f"and the past of {more} more, in health.json"] if more > 0 else [])]
 
 
 def _findings(whole: HealthDocument) -> List[str]:
@@ -64,8 +97,8 @@ def _findings(whole: HealthDocument) -> List[str]:
     return [*lines[:_FINDINGS_UP_TO], *([f"and {more} more, in health.json"] if more > 0 else [])]
 
 
-def table(whole: HealthDocument) -> str:
-    """What matters, worst first, on a page or two whatever the number of hosts."""
+def headline(whole: HealthDocument) -> str:
+    """How many NICs are sick."""
     every = sum(group.nics for group in whole.groups.values())
     sick, unseen = (sum(group.states[state] for group in whole.groups.values()) for state in (SICK, UNSEEN))
     # Not those of which nothing bad was ever seen.
@@ -73,8 +106,13 @@ def table(whole: HealthDocument) -> str:
     kept = sum(nic.outcome == taints.TAINTED or (nic.outcome == taints.LEFT and _barred(nic)) for nic in whole.nics)
     head = f"{sick} of {counted(every, 'NIC')} {'is' if sick == 1 else 'are'} sick, {kept} kept from new pods"
     more = [f"{unseen} could not be looked at" if unseen else "", f"{settling} settling" if settling else ""]
-    parts = [[", ".join([head, *filter(None, more)]) + f" (collection {whole.collection}, {whole.created})"]]
-    parts += [_nics(whole.nics), whole.problems, whole.notes, _findings(whole)]
+    return ", ".join([head, *filter(None, more)])
+
+
+def table(whole: HealthDocument) -> str:
+    """What matters, worst first, on a page or two whatever the number of hosts."""
+    parts = [[f"{headline(whole)} (collection {whole.collection}, {whole.created})"]]
+    parts += [_nics(whole.nics), _pasts(whole), whole.problems, whole.notes, _findings(whole)]
     return "\n\n".join("\n".join(clean(" ".join(line.split("\n"))) for line in part) for part in parts if part) + "\n"
 
 

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.docume
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.look import FleetLook
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Memory, NicMemory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.metrics import metrics
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.page import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.table import failure, table
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed, node
 
@@ -75,6 +76,62 @@ def test_since_when_and_how_often(facts: dict[str, Any], sick: dict[str, Any]) -
     assert (nic(found).good, nic(found).well_since, nic(found).since) == (1, NOW + 120, NOW)
     found = looked(sick, found.memory, NOW + 180, **RATE)
     assert (nic(found).bad, nic(found).times, nic(found).since, nic(found).well_since) == (1, 2, NOW + 180, None)
+
+
+def test_the_history_of_a_nic(facts: dict[str, Any], sick: dict[str, Any]) -> None:
+    found = looked(sick, **RATE)
+    known = memory.tainted(found.memory, {("lab-01", found.nics[0].key): "None"}, NOW + 1)
+    # Neither the same findings again nor the same effect is news.
+    known = memory.tainted(
+        looked(sick, known, NOW + 60, **RATE).memory, {("lab-01", found.nics[0].key): "None"}, NOW + 61
+    )
+    fault = {"code": "hca_unhealthy", "subject": "mlx5_0", "text": "the kernel said so", "fields": {}}
+    known = looked({**sick, "warnings": [fault]}, known, NOW + 120, **RATE).memory
+    known = memory.tainted(looked(facts, known, NOW + 180, **RATE).memory, {}, NOW + 181)
+    found = looked(facts, known, NOW + 240, **RATE)
+    assert [(event.at - NOW, event.what, event.effect) for event in nic(found).history] == [
+        (0, "sick", ""),
+        (1, "tainted", "None"),
+        (120, "sick", ""),
+        (180, "well", ""),
+        (181, "untainted", ""),
+    ]
+    checks = [[finding.check for finding in event.findings] for event in nic(found).history]
+    assert checks == [["port_rate"], [], ["port_rate", "kernel_log"], [], []]
+    whole = document(found, {}, "2027-01-15T08:00:00Z", "1.0.0")
+    assert "lab-01 mlx5_0: 2027-01-15T08:00:01Z tainted (None), " in table(whole)
+    assert "2027-01-15T08:03:00Z well, 2027-01-15T08:03:01Z untainted" in table(whole)
+    (past,) = whole.histories
+    assert (past.nic, past.times, len(past.events)) == (NIC, 1, 5)
+    # The newest first.
+    shown = html(whole).partition("<h2>History</h2>")[2]
+    assert shown.index("2027-01-15T08:03:01Z") < shown.index("2027-01-15T08:03:00Z") < shown.index("08:02:00Z")
+
+
+def test_a_history_is_bounded(facts: dict[str, Any], sick: dict[str, Any]) -> None:
+    long = {**sick, "warnings": [{"code": "hca_unhealthy", "subject": "mlx5_0", "text": "x" * 999, "fields": {}}]}
+    found = looked(facts, **RATE)
+    for number in range(30):
+        found = looked(long if number % 2 else facts, found.memory, NOW + number, **RATE)
+    history = nic(found).history
+    assert (len(history), history[-1].at, nic(found).times) == (20, NOW + 29, 15)
+    assert max(len(finding.text) for event in history for finding in event.findings) == 300
+
+
+def test_nothing_that_a_node_sends_becomes_markup(facts: dict[str, Any]) -> None:
+    evil = "<script>alert(1)</script>\x1b[31m\u202e"
+    hostile = {**facts, "warnings": [{"code": "hca_unhealthy", "subject": "mlx5_0", "text": evil, "fields": {}}]}
+    found = looked(hostile)
+    found.notes.append(evil)
+    (state,) = found.nics
+    whole = document(
+        replace(found, nics=[replace(state, exempt=evil)]), {"problems": [evil]}, "2027-01-15T08:00:00Z", "1"
+    )
+    shown = html(whole)
+    assert "&lt;script&gt;alert" in shown
+    assert "<script>alert" not in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
 
 
 @pytest.mark.parametrize(
@@ -182,6 +239,54 @@ def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any]) -> None
     assert nic(again).bad == 0
 
 
+def faults(active: bool = True, address: Any = NIC, **counts: Any) -> dict[str, Any]:
+    """What the exporter has counted in the kernel's log."""
+    sent = told()
+    sent["devices"]["mlx5_0"].update(
+        pci_address=address, faults=counts, active_faults=dict.fromkeys(counts, int(active))
+    )
+    return sent
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_faults_that_only_the_exporter_still_knows_are_judged_by_the_same_rule(
+    facts: dict[str, Any], away: bool
+) -> None:
+    first = looked(facts, **RATE)
+    now = gone(facts) if away else facts
+    found = looked(now, first.memory, NOW + 60, told=faults(hca_unhealthy=2), **RATE)
+    (finding,) = nic(found).findings
+    assert finding.check == "kernel_log"
+    assert finding.text == "mlx5_0: the kernel has reported hca_unhealthy 2 times, as the exporter has counted"
+    (check,) = [check for check in found.checks if check.id == "host.kernel_log"]
+    assert check.remedy.startswith("Power-cycle the node")
+    over = looked(now, found.memory, NOW + 120, told=faults(active=False, hca_unhealthy=2), **RATE)
+    assert (nic(over).bad, nic(over).good) == (0, 1)
+    assert [check.verdict for check in over.checks if check.id == "host.kernel_log"] == ["warn"]
+    # What only warns when facts have it, only warns here.
+    hot = looked(now, first.memory, NOW + 60, told=faults(hca_temperature=1), **RATE)
+    assert nic(hot).bad == 0
+    assert [check.verdict for check in hot.checks if check.id == "host.kernel_log"] == ["warn"]
+
+
+@pytest.mark.parametrize("subject", ["mlx5_0", NIC])
+def test_a_fault_that_facts_have_is_told_once_with_its_message(facts: dict[str, Any], subject: str) -> None:
+    fields = {"message": "health compromised", "count": 1, "first": "then", "last": "then", "recovered": "later"}
+    known = {"code": "hca_unhealthy", "subject": subject, "text": "health compromised", "fields": fields}
+    found = looked({**facts, "warnings": [known]}, told=faults(hca_unhealthy=1), **RATE)
+    (check,) = [check for check in found.checks if check.id == "host.kernel_log"]
+    assert check.verdict == "warn"
+    assert "health compromised" in check.text
+
+
+def test_faults_count_only_for_devices_for_which_facts_listen(facts: dict[str, Any]) -> None:
+    excluded = [{"code": "driver_not_allowed", "text": "no", "fields": {}}]
+    other = {**facts, "usable": [], "excluded": [{"hca": "mlx5_0", "port": 1, "reasons": excluded}]}
+    for sent in (faults(hca_unhealthy=1), faults(address="all of them", hca_unhealthy=1), faults(invented=3)):
+        found = looked(other, told=sent)
+        assert [check.id for check in found.checks if check.id == "host.kernel_log"] == []
+
+
 def test_a_nic_that_has_left_its_host_is_forgotten_in_the_end(facts: dict[str, Any]) -> None:
     first = looked(facts)
     found = looked(gone(facts), first.memory, NOW + 29 * 86_400)
@@ -198,6 +303,8 @@ def test_a_nic_that_has_left_its_host_is_forgotten_in_the_end(facts: dict[str, A
         {"age": 1.0, "devices": [], "ports": {}},
         {"age": 1.0, "devices": {}, "ports": {"mlx5_0/1": 3}},
         {"age": 1.0, "devices": {}, "ports": {"mlx5_0/1": {"counters": {"link_downed": "many"}}}},
+        {"age": 1.0, "devices": {"mlx5_0": {"faults": 7}}, "ports": {}},
+        {"age": 1.0, "devices": {"mlx5_0": {"active_faults": {"pcie_fatal": "x"}}}, "ports": {}},
     ],
 )
 def test_figures_that_no_exporter_writes_are_refused(sent: Any) -> None:

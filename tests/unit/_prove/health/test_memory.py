@@ -13,19 +13,22 @@ import pytest
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import memory
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import HostMemory, NicMemory
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Event, HostMemory, NicMemory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding, NicLook
 from ansible_collections.zerocopy.rdma.plugins.modules import health as module
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _health
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import options, play
 
+DOWN = Finding("port_state", "is DOWN")
+PAST = [Event(3, "sick", [DOWN]), Event(4, "tainted", effect="NoSchedule")]
 HOST = HostMemory(
     "h100",
     1_800_000_000,
-    {"0000:1a:00.0": NicMemory("mlx5_0", ["0000:1a:00.0"], 5, 1, 0, 2, 3, None, [Finding("port_state", "is DOWN")])},
+    {"0000:1a:00.0": NicMemory("mlx5_0", ["0000:1a:00.0"], 5, 1, 0, 2, 3, None, [DOWN], "NoSchedule", PAST)},
     {"mlx5_0/1": {"link_downed": 1}},
 )
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/health"
 CONTENT = json.loads(memory.text({"n1": HOST}))
 NIC = ("hosts", "n1", "nics", "0000:1a:00.0")
 
@@ -44,6 +47,17 @@ def test_a_file_is_read_back_and_what_is_new_in_it_is_ignored() -> None:
     assert memory.read(with_value((*NIC, "color"), "red")) == {"n1": HOST}
 
 
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.json")), ids=lambda path: path.stem)
+def test_what_earlier_versions_remembered_goes_on(path: Path) -> None:
+    before = memory.read(path.read_text())
+    (nic,) = [nic for host in before.values() for nic in host.nics.values() if nic.bad]
+    assert (nic.name, nic.times, [finding.check for finding in nic.findings]) == ("mlx5_1", 1, ["pcie_link"])
+    look = NicLook("0000:8a:00.0", "mlx5_1", ("0000:8a:00.0",))
+    after = memory.looked(before["v100-02"], "v100", [look], {}, nic.seen + 60)
+    assert (after.nics[look.key].since, after.nics[look.key].well_since) == (nic.since, nic.seen + 60)
+    assert memory.read(memory.text({"v100-02": after})) == {"v100-02": after}
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -60,6 +74,10 @@ def test_a_file_is_read_back_and_what_is_new_in_it_is_ignored() -> None:
         (with_value((*NIC, "bad"), "2"), "in hosts.n1.nics.0000:1a:00.0.bad, which must be a whole number"),
         (with_value((*NIC, "name"), 3), "has no name in hosts.n1.nics.0000:1a:00.0"),
         (with_value((*NIC, "findings"), [{"check": 1}]), "which must be a list of texts"),
+        (with_value((*NIC, "effect"), None), "which must be a list of texts"),
+        (with_value((*NIC, "history"), {}), "has no list in hosts.n1.nics.0000:1a:00.0.history"),
+        (with_value((*NIC, "history"), [7]), "has '7' in hosts.n1.nics.0000:1a:00.0.history, which must be a map"),
+        (with_value((*NIC, "history"), [{"what": "sick", "at": "now"}]), "history.at, which must be a whole number"),
         (with_value(("hosts", "n1", "counters"), {"p": {"c": True}}), "which must be a whole number"),
     ],
 )

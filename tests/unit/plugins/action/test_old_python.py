@@ -30,6 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.action import (
     rdma_facts,
     rdma_neighbours_info,
     rdma_reachability,
+    rdma_support_info,
 )
 
 CHECKOUT = Path(__file__).resolve().parents[4]
@@ -42,6 +43,7 @@ ACTIONS = {
     "rdma_facts": rdma_facts,
     "rdma_neighbours_info": rdma_neighbours_info,
     "rdma_reachability": rdma_reachability,
+    "rdma_support_info": rdma_support_info,
 }
 TRACEBACK = 'File "<stdin>", line 3\nSyntaxError: future feature annotations is not defined'
 RECORDED = {
@@ -118,6 +120,7 @@ def test_every_module_of_nodes_has_such_an_action() -> None:
         "workload_manifests",
         "cabling",
         "health",
+        "support_bundle",
         "verify",
         "report",
         "benchmark_plan",

@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configurat
     Rail,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.history import History
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.kernel_faults import KernelFaults
 from ansible_collections.zerocopy.rdma.plugins.modules import rdma_exporter_info
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._exporter.readings import hca, known
 
@@ -33,6 +34,10 @@ def page(age: float = 5.0, **own: Any) -> str:
     text.of_hcas(metrics, config, found, history)
     history.look(found.hcas, set())
     text.of_presence(metrics, config, found, history)
+    faults = KernelFaults("/")
+    faults.counts = {("0000:3b:00.0", "hca_unhealthy"): 2, ("0000:3b:00.0", "pcie_error"): 1}
+    faults.active = {("0000:3b:00.0", "hca_unhealthy")}
+    text.of_kernel(metrics, config, found, history, faults)
     metrics.add("rdma_exporter_last_look_timestamp_seconds", "When the last look ended.", NOW - age)
     return metrics.text()
 
@@ -55,6 +60,8 @@ def test_what_the_exporter_writes_is_read_back() -> None:
             "board_id": "MT_0000000838",
             "place": "pod",
             "present": True,
+            "faults": {"hca_unhealthy": 2, "pcie_error": 1},
+            "active_faults": {"hca_unhealthy": 1},
             **pcie,
         }
     }

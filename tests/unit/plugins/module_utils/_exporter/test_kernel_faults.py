@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import ker
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import kernel_faults, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import Configuration, Rail
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.history import History
-from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.kernel_faults import KINDS, KernelFaults
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.kernel_faults import ENDING, KINDS, KernelFaults
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._exporter.readings import hca, known
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._exporter.test_text import parsed
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import need_root
@@ -25,7 +25,7 @@ HOT = f"mlx5_core {ADDRESS}: temp_warn:174:(pid 0): High temperature on sensors 
 FATAL = f"mlx5_core {ADDRESS}: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)"
 WATCHDOG = "NETDEV WATCHDOG: ens1 (mlx5_core): transmit queue 3 timed out"
 PEERMEM = "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing"
-SAMPLE = "rdma_device_kernel_faults_total"
+SAMPLE, ACTIVE = "rdma_device_kernel_faults_total", "rdma_device_kernel_fault_active"
 
 
 class Log:
@@ -62,7 +62,19 @@ def test_each_message_counts_once_in_whatever_look_it_is_read(log: Log) -> None:
         (ADDRESS, "pcie_fatal"): 1,
         (kernel_log.PEERMEM, "peermem_error"): 1,
     }
+    # It is not known to be over that a sensor was hot, and never will be.
+    assert found.active == {(ADDRESS, "hca_temperature"), (kernel_log.PEERMEM, "peermem_error")}
     assert found.lost == 0
+
+
+def test_a_fault_is_active_until_the_kernel_says_that_it_is_over(log: Log) -> None:
+    log.say(FATAL, f"mlx5_core {ADDRESS}: health recovery succeeded", FATAL.replace("3b", "5e"))
+    found = KernelFaults(log.root)
+    found.look({})
+    assert found.active == {("0000:5e:00.0", "pcie_fatal")}
+    log.say(FATAL)
+    found.look({})
+    assert (ADDRESS, "pcie_fatal") in found.active
 
 
 def test_a_netdev_is_the_function_that_it_was_on_the_host(log: Log) -> None:
@@ -132,15 +144,21 @@ def test_the_log_of_this_machine_is_followed() -> None:
     assert all(found.counts[key] >= count for key, count in before.items())
 
 
-def written(counts: Dict[Tuple[str, str], int], *rails: Rail) -> Dict[Tuple[str, str, str], float]:
+def written(
+    counts: Dict[Tuple[str, str], int], *rails: Rail, sample: str = SAMPLE
+) -> Dict[Tuple[str, str, str], float]:
     """By device, PCI address and kind, what is written of three HCAs, one of which is a software device."""
     looked = known(hca(), hca("mlx5_1", pci="0000:5e:00.0"), hca("rxe0", pci="0000:01:00.0", software=True))
     metrics, history = text.Metrics(), History()
     history.look(looked.hcas, set())
-    text.of_kernel(metrics, Configuration(directory="/d", rails=rails), looked, history, counts)
+    faults = KernelFaults("/")
+    faults.counts, faults.active = counts, set(counts)
+    text.of_kernel(metrics, Configuration(directory="/d", rails=rails), looked, history, faults)
     found: Dict[Tuple[str, str, str], float] = {}
     for (name, labels), value in parsed(metrics.text()).items():
-        assert name == SAMPLE
+        assert name in (SAMPLE, ACTIVE)
+        if name != sample:
+            continue
         own = dict(labels)
         found[own["device"], own["pci_address"], own["kind"]] = value
     return found
@@ -152,6 +170,9 @@ def test_known_devices_have_all_kinds_and_others_none() -> None:
     assert {key: value for key, value in found.items() if value} == {("mlx5_0", ADDRESS, "pcie_fatal"): 2}
     assert {device for device, _address, _kind in found} == {"mlx5_0", "mlx5_1", "nvidia_peermem"}
     assert len(found) == 2 * len(KINDS) + 1
+    found = written(counts, sample=ACTIVE)
+    assert {key: value for key, value in found.items() if value} == {("mlx5_0", ADDRESS, "pcie_fatal"): 1}
+    assert len(found) == 2 * len(ENDING)
 
 
 def test_a_planned_hca_that_never_appeared_is_told_of() -> None:

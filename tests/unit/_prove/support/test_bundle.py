@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""A bundle as a file: its names are safe, what hosts sent is redacted again, and what is missing is in its index."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support import archive, cluster
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support.archive import Bundle
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support.gathered import Gathered
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
+from ansible_collections.zerocopy.rdma.plugins.modules import support_bundle as module
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _support
+from ansible_collections.zerocopy.rdma.tests.unit.action_options import options, play
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
+
+
+def members(data: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        assert all(member.isreg() and member.mode == 0o600 for member in tar.getmembers())
+        return {member.name: tar.extractfile(member).read() for member in tar.getmembers()}  # type: ignore[union-attr]
+
+
+@settings(deadline=None)
+@given(host=st.text(min_size=1, max_size=80), name=st.text(max_size=80), text=st.text(max_size=50))
+def test_no_name_leads_elsewhere(host: str, name: str, text: str) -> None:
+    content = archive.files(Bundle({}, {host: Gathered(files={name: text, "ok.log": text})}), 1_000)
+    for path in members(archive.packed("b", content, 0)):
+        assert path.startswith("b/")
+        assert all(part not in ("", ".", "..") and part.isprintable() for part in path.split("/"))
+    index = json.loads(content[archive.INDEX])
+    listed = [*index["files"], *(entry["what"] for entry in index["missing"])]
+    assert len(listed) >= len({name, "ok.log"})
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/shadow", ".ssh/x", "a/../b", "a/b/c", "x\n", "-rf", "a/.b"])
+def test_names_of_hostile_hosts_are_told_and_not_used(name: str) -> None:
+    content = archive.files(Bundle({}, {"h1": Gathered(files={name: "x"})}), 1_000)
+    assert set(content) == {archive.INDEX}
+    (entry,) = json.loads(content[archive.INDEX])["missing"]
+    assert entry["why"] == "the name is not that of a file of a bundle"
+
+
+def test_what_a_host_has_not_redacted_is_redacted_and_what_is_too_much_is_cut() -> None:
+    own = Gathered({"journal/x.log": "old\n" * 1000 + "token=PLANTED\n"}, {"y": "Bearer PLANTED1234"}, {})
+    content = archive.files(Bundle({}, {"h1": own}), 500)
+    assert "PLANTED" not in "".join(content.values())
+    index = json.loads(content[archive.INDEX])
+    assert len(content["hosts/h1/journal/x.log"]) <= 500
+    assert index["cut"][0]["what"] == "hosts/h1/journal/x.log"
+    assert index["files"]["hosts/h1/journal/x.log"]["redacted"] == 1
+
+
+def test_what_is_about_other_hosts_is_left_out() -> None:
+    value = {
+        "hosts": {"h1": 1, "h2": 2},
+        "checks": [{"host": "h1"}, {"host": "h2"}, {"host": None}],
+        "bandwidth": [{"source": {"host": "h1"}, "target": {"host": "h2"}}, {"source": {"host": "h1"}}],
+    }
+    assert archive.only(value, {"h2"}) == {
+        "hosts": {"h1": 1},
+        "checks": [{"host": "h1"}, {"host": None}],
+        "bandwidth": [{"source": {"host": "h1"}}],
+    }
+
+
+def pod(name: str, restarts: int = 0, **labels: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": "kube-system", "labels": labels},
+        "spec": {
+            "nodeName": "h1",
+            "containers": [{"name": "c", "image": "i", "env": [{"name": "A", "value": "PLANTED"}]}],
+        },
+        "status": {"phase": "Running", "containerStatuses": [{"name": "c", "restartCount": restarts}]},
+    }
+
+
+def test_what_the_cluster_knows_of_chosen_nodes(server: Server, client: Client) -> None:
+    resources = [
+        {"resource": f"{kind.lower()}s", "responseKind": {"kind": kind}, "scope": "Cluster", "verbs": ["list"]}
+        for kind in ("ResourceSlice", "ResourceClaim")
+    ]
+    group = {"metadata": {"name": "resource.k8s.io"}, "versions": [{"version": "v1", "resources": resources}]}
+    dra = "/apis/resource.k8s.io/v1"
+    result = {"driver": "dra.net", "pool": "h1", "device": "d"}
+    claims = [
+        {"metadata": {"name": at}, "status": {"allocation": {"devices": {"results": [{**result, "pool": at}]}}}}
+        for at in ("h1", "h9")
+    ]
+    log = b"started\ntoken=PLANTED\n"
+    server.paths = {
+        "/version": (200, {}, {"gitVersion": "v1.37.2"}),
+        "/api": (200, {}, {"kind": "APIGroupDiscoveryList", "items": []}),
+        "/apis": (200, {}, {"kind": "APIGroupDiscoveryList", "items": [group]}),
+        "/api/v1/nodes/h1": (200, {}, {"metadata": {"name": "h1"}, "status": {"nodeInfo": {"kernelVersion": "6.8"}}}),
+        "/api/v1/nodes/h2": (404, {}, {"message": "no"}),
+        f"{dra}/resourceslices": (200, {}, {"items": [{"spec": {"nodeName": at}} for at in ("h1", "h9")]}),
+        f"{dra}/resourceclaims": (200, {}, {"items": claims}),
+        "/api/v1/pods": (200, {}, {"items": [pod("dranet-x", 1, app="dranet"), pod("tenant")]}),
+        "/api/v1/namespaces/kube-system/pods/dranet-x/log": (200, {}, log),
+    }
+    found = cluster.gather(client, ["h1"], 24, 1_000_000)
+    assert json.loads(found.files["nodes.json"])["h1"]["nodeInfo"] == {"kernelVersion": "6.8"}
+    assert [item["spec"] for item in json.loads(found.files["resourceslices.json"])] == [{"nodeName": "h1"}]
+    assert [item["metadata"]["name"] for item in json.loads(found.files["resourceclaims.json"])] == ["h1"]
+    assert [each["name"] for each in json.loads(found.files["pods.json"])] == ["dranet-x"]
+    assert found.files["logs/kube-system_dranet-x_c.log"] == "started\ntoken=[redacted]\n"
+    assert "logs/kube-system_dranet-x_c.previous.log" in found.files
+    assert "PLANTED" not in "".join(found.files.values())
+    assert found.missing == {"devicetaintrules.json": "the API server serves no DeviceTaintRule"}
+    server.paths["/api/v1/pods"] = (403, {}, {"message": "pods is forbidden"})
+    found = cluster.gather(client, ["h1", "h2"], 24, 1_000_000)
+    assert found.missing["nodes.json (h2)"] == "no such node in the cluster"
+    assert "pods is forbidden" in found.missing["pods.json (h1)"]
+
+
+def host(name: str, **registered: Any) -> dict[str, Any]:
+    return {"inventory_hostname": name, "group_names": ["lab"], **registered}
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_bad_host_is_told_and_stops_no_other_one(check: bool, tmp_path: Path) -> None:
+    sent = {"files": {"journal/kubelet.log": "fine\n"}, "missing": {}, "cut": {}}
+    facts: dict[str, Any] = {"ansible_facts": {"rdma": {"hcas": []}}}
+    (tmp_path / "health.json").write_text(json.dumps({"hosts": {"h1": "now", "h9": "now"}}))
+    hosts = {
+        "h1": host("h1", __rdma_support_node=sent, __rdma_support_facts=facts),
+        "h2": host("h2", __rdma_support_node={"unreachable": True, "msg": "No route to host"}),
+        "h3": host("h3", __rdma_support_node={"failed": True, "msg": "Python is too old"}),
+    }
+    context = play(hosts)
+    context["groups"] = {"all": [*hosts, "h9"]}
+    given = options(module, directory=str(tmp_path / "support"), health=str(tmp_path))
+    found = _support.bundle(context, given, check)
+    why = {entry["what"]: entry["why"] for entry in found["missing"]}
+    assert why["hosts/h2/everything"] == "No route to host"
+    assert why["hosts/h3/journal"] == "Python is too old"
+    assert why["controller/verify/verify.json"] == "rdma_verify_directory is not set"
+    assert "No route to host" in found["text"]
+    path = Path(found["path"])
+    assert path.exists() is not check
+    if check:
+        assert "would have" in found["text"]
+        return
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    content = members(path.read_bytes())
+    root = path.name.partition(".")[0]
+    assert content[f"{root}/hosts/h1/journal/kubelet.log"] == b"fine\n"
+    assert json.loads(content[f"{root}/controller/health/health.json"]) == {"hosts": {"h1": "now"}}
