@@ -107,7 +107,7 @@ def select(params: Mapping[str, Any], environ: Mapping[str, str]) -> Selected:
             return Selected(host or _of_pod(environ), "the pod's service account")
         if files and not any(map(os.path.exists, files)):
             # A container lacks what its host has.
-            raise ValueError(f"no such file on {socket.gethostname()} ({_source(params, environ)})")
+            raise ValueError(f"no such file on {socket.gethostname()} ({_source(files, environ)})")
         chosen = kubeconfigs.chosen(config, context)
     except ValueError as error:
         raise ValueError(f"no connection to the cluster with {where}: {error}. {SELECTION}") from error
@@ -116,12 +116,17 @@ def select(params: Mapping[str, Any], environ: Mapping[str, str]) -> Selected:
     return Selected(host or chosen.server, user, there or kubeconfig, chosen.context)
 
 
-def _source(params: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """What names the kubeconfig."""
-    if params.get("kubeconfig"):
-        return "named by rdma_kubeconfig"
-    variables = [*Options({}, environ).variables("kubeconfig"), *(["KUBECONFIG"] if environ.get("KUBECONFIG") else [])]
-    return f"named by the environment variable {variables[0]}" if variables else "the default"
+def _source(files: List[str], environ: Mapping[str, str]) -> str:
+    """What names these kubeconfigs. Playbooks hand on what they have found in the environment of ansible-playbook."""
+    variables = {**Options({}, environ).variables("kubeconfig"), "KUBECONFIG": environ.get("KUBECONFIG") or ""}
+    named = {name: paths(value, environ) for name, value in variables.items() if value}
+    found = [name for name, own in named.items() if own == files]
+    if found:
+        return f"named by the environment variable {found[0]}"
+    if files == paths(_KUBECTL_DEFAULT, environ):
+        return "the default"
+    # A relative path in the environment means another file where a module runs.
+    return " or ".join(["named by rdma_kubeconfig", *named])
 
 
 def _of_pod(environ: Mapping[str, str]) -> str:
