@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.table import (
     by_state,
     headline,
+    of_no_nic,
     rule,
     said,
     why,
@@ -44,7 +45,6 @@ _UP_TO = 500
 
 def html(whole: HealthDocument) -> str:
     """The whole page."""
-    told = {(nic.host, finding.text) for nic in whole.nics for finding in nic.findings}
     filters: Dict[str, Any] = {
         "counted": counted,
         "look": lambda what: _LOOKS.get(what, "impossible"),
@@ -60,6 +60,6 @@ def html(whole: HealthDocument) -> str:
         nics=by_state(whole.nics),
         # Those with the newest event first.
         histories=sorted(whole.histories, key=lambda past: past.events[-1].at or "", reverse=True),
-        checks=[check for check in whole.checks if (check.host, check.text) not in told],
+        checks=of_no_nic(whole),
         up_to=_UP_TO,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import taints
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.document import (
     HealthDocument,
@@ -86,13 +87,17 @@ def _pasts(whole: HealthDocument) -> List[str]:
     return [*lines[:_PASTS_UP_TO], *([f"and the past of {more} more, in health.json"] if more > 0 else [])]
 
 
-def _findings(whole: HealthDocument) -> List[str]:
+def of_no_nic(whole: HealthDocument) -> List[Check]:
     """Checks that are not about a NIC of the table."""
     told = {(nic.host, finding.text) for nic in whole.nics for finding in nic.findings}
-    lines = []
-    for check in sorted(whole.checks, key=lambda check: check.verdict != "fail"):
-        if (check.host, check.text) not in told:
-            lines.append(f"{check.verdict.upper()}  {check.id}  {check.host or 'fleet'}: {check.text}")
+    return [check for check in whole.checks if (check.host, check.text) not in told]
+
+
+def _findings(whole: HealthDocument) -> List[str]:
+    lines = [
+        f"{check.verdict.upper()}  {check.id}  {check.host or 'fleet'}: {check.text}"
+        for check in sorted(of_no_nic(whole), key=lambda check: check.verdict != "fail")
+    ]
     more = len(lines) - _FINDINGS_UP_TO
     return [*lines[:_FINDINGS_UP_TO], *([f"and {more} more, in health.json"] if more > 0 else [])]
 

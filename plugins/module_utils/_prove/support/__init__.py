@@ -7,7 +7,7 @@
 """A support bundle: what people ask for in a ticket, of chosen hosts, without secrets, in one archive.
 
 Secrets are taken out where something is read, so that no result of a task has them, and once more where the archive is
-written (``_values.redact``).
+written (``redact`` in ``_values``).
 
 Files in reading order: ``gathered`` (what one look brings home, and how much of it), ``journal`` (logs of a node),
 ``node``, ``cluster``, ``archive`` (all of it as files, with an index).

@@ -57,10 +57,11 @@ def files(bundle: Bundle, most: int) -> Dict[str, str]:
     """All files by their path in the archive, the index among them: of a host at most ``most`` characters."""
     found: Dict[str, str] = {}
     index: Dict[str, Any] = {**bundle.about, "version": VERSION, "hosts": {}, "files": {}, "missing": [], "cut": []}
-    for host, own in bundle.hosts.items():
-        index["hosts"][visible(host)] = f"hosts/{host_file(host)}"
+    for own in [*bundle.hosts.values(), bundle.cluster, bundle.controller]:
         # What was redacted where it was read stays as it is.
         own.files = {name: visible(redacted(name, text)) for name, text in own.files.items()}
+    for host, own in bundle.hosts.items():
+        index["hosts"][visible(host)] = f"hosts/{host_file(host)}"
         own.bound(most)
     parts = [(host, f"hosts/{host_file(host)}/", own) for host, own in bundle.hosts.items()]
     for host, directory, own in [*parts, ("", "cluster/", bundle.cluster), ("", "controller/", bundle.controller)]:
@@ -68,9 +69,8 @@ def files(bundle: Bundle, most: int) -> Dict[str, str]:
             if _PATH.fullmatch(name) is None:
                 own.missing[name[:100]] = "the name is not that of a file of a bundle"
                 continue
-            safe = visible(redacted(name, text))
-            found[directory + name] = safe
-            index["files"][directory + name] = {"bytes": len(safe.encode()), "redacted": redact.count(safe)}
+            found[directory + name] = text
+            index["files"][directory + name] = {"bytes": len(text.encode()), "redacted": redact.count(text)}
         for what in ("missing", "cut"):
             for name, reason in sorted(getattr(own, what).items()):
                 texts = {"host": host, "what": directory + name, "why": reason}
