@@ -44,6 +44,8 @@ _BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?")
 # What journalctl writes before each line of a message.
 _PREFIX = re.compile(r"\d{4}-\d\d-\d\dT\S{8,30} \S{1,255} [^\s:\[]{1,255}(?:\[\d+\])?: ?")
 
+# A line of a unit, or of `systemctl show`: any number of assignments, quoted or not (systemd.exec(5)).
+_ENVIRONMENT = re.compile(r"\b(Environment=)(?:[^\n\\]|\\.|\\\n)*")
 _SCHEMES = re.compile(r"\b(Bearer|Basic)\s+[^\s\"',;\\]{4,}", re.IGNORECASE)
 _URL = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s\"'<>`]{0,512}@")
 _TOKENS = re.compile(
@@ -63,7 +65,7 @@ _FULL_PEM_LINE = 60
 
 def text(value: str) -> str:
     """The text without secrets. What was redacted once stays as it is."""
-    found = _pem(value)
+    found = _ENVIRONMENT.sub(rf"\1{MARK}", _pem(value))
     for pattern in (_PAIR, _KEY, _OPTION):
         found = _named(found, pattern)
     found = _SCHEMES.sub(rf"\1 {MARK}", found)

@@ -96,6 +96,14 @@ def test_no_planted_secret_is_left(place: str, name: str, secret: str, around: T
     assert redact.text(found) == found
 
 
+@pytest.mark.parametrize(
+    "unit", ['"A=1" "B=Q0Z7"', "A=1 B=Q0Z7", '"password=Q" 0Z7"', "A=1 \\\n  B=Q0Z7", "'A=x y' B=Q0Z7"]
+)
+def test_all_assignments_of_a_unit_are_values_of_an_environment(unit: str) -> None:
+    found = redact.text(f"[Service]\nEnvironment={unit}\nUser=root\n")
+    assert found == f"[Service]\nEnvironment={redact.MARK}\nUser=root\n"
+
+
 @settings(deadline=None)
 @given(secret=WORDS, user=WORDS, host=st.sampled_from(["registry.example.org", "[2001:db8::1]:5000"]))
 def test_credentials_in_addresses(secret: str, user: str, host: str) -> None:
