@@ -7,28 +7,24 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import shutil
 import signal
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from . import image, monitor, network, prerequisites, qemu, tools
+from .console import SILENT_SECONDS, Watch
 from .paths import CACHE, LOGS, NAME, RUN, SSH_CONFIG, pid_file, qemu_log, serial_log
 from .progress import LabError, await_condition, say, step, tail
 from .topology import NICS, NODES, Nic, Node
 
 # Half a minute with KVM; ten with TCG on a machine that does something else too.
 _BOOT_SECONDS = 900
-# QEMU itself may die under a guest that boots, and the kernel of an emulated guest may hang before it has printed
-# anything. That says nothing about what is tried afterwards.
+# QEMU itself may die under a guest that boots, and the kernel of an emulated guest may hang. That says nothing about
+# what is tried afterwards.
 _STARTS = 3
-# systemd has printed something by then, also on a busy machine.
-_SILENT_SECONDS = 300
-# The end of a console while nothing has been printed since the kernel's last words before a reboot.
-_RESTARTED = re.compile(r"reboot: Restarting system\s*\Z")
+_HANGS = f"nothing new on the console for {SILENT_SECONDS} s, and no answer over ssh"
 
 
 @contextmanager
@@ -86,18 +82,21 @@ def _start(nodes: Sequence[Node], images: Mapping[Node, Path], nics: Sequence[Ni
 
 
 def _await_boot(node: Node) -> None:
-    console, messages, begin = serial_log(node.name), qemu_log(node.name), time.monotonic()
+    console, messages = serial_log(node.name), qemu_log(node.name)
+    watch = Watch(console)
 
     def booted() -> bool:
-        if not console.stat().st_size and time.monotonic() - begin > _SILENT_SECONDS and running(node):
-            os.kill(int(pid_file(node.name).read_text()), signal.SIGKILL)
-            await_condition(f"{node.name}: end of QEMU", lambda: not running(node), seconds=60)
-            raise _QemuEndedError(f"{node.name}: the kernel printed nothing for {_SILENT_SECONDS} s")
         if not running(node):
             said = f"{messages}: {tail(messages) or '(empty)'}\nthe end of {console}:\n{tail(console) or '(empty)'}"
             raise _QemuEndedError(f"{node.name}: QEMU ended\n{said}")
         # A running systemd job queue means units are still starting: NetworkManager may not have seen every NIC.
         answer = network.ssh(node.name, "systemctl is-system-running --wait")
+        if answer.returncode != network.NO_ANSWER:
+            watch.anew()
+        elif watch.hangs():
+            os.kill(int(pid_file(node.name).read_text()), signal.SIGKILL)
+            await_condition(f"{node.name}: end of QEMU", lambda: not running(node), seconds=60)
+            raise _QemuEndedError(f"{node.name}: {_HANGS}\nthe end of {console}:\n{tail(console) or '(empty)'}")
         if answer.stdout.strip() == "degraded":
             failed = network.ssh(node.name, "systemctl --failed --no-legend --plain").stdout
             raise LabError(f"{node.name}: units failed at boot:\n{failed}")
@@ -116,23 +115,24 @@ def reboot(node: Node) -> None:
     before = _boot_id(node)
     if not before:
         raise LabError(f"{node.name} does not answer over ssh, so it cannot be told to reboot")
-    console, spoke = serial_log(node.name), time.monotonic()
+    console = serial_log(node.name)
+    watch = Watch(console)
 
     def anew() -> bool:
-        nonlocal spoke
-        if not _RESTARTED.search(console.read_text(errors="replace")):
-            spoke = time.monotonic()
-        elif time.monotonic() - spoke > _SILENT_SECONDS:
-            say(f"{node.name}: the kernel printed nothing for {_SILENT_SECONDS} s, so the guest is reset")
+        now = _boot_id(node)
+        if now:
+            watch.anew()
+        elif watch.hangs():
+            say(f"{node.name}: {_HANGS}; it is reset. The end of {console}:\n{tail(console)}")
             monitor.command(node.name, "system_reset")
-            spoke = time.monotonic()
-        return _boot_id(node) not in ("", before)
+            watch.anew()
+        return now not in ("", before)
 
     with step(f"{node.name}: reboot, until ssh answers from another boot"):
         # The connection may end before the answer is out.
         network.ssh(node.name, "systemctl reboot")
         await_condition(
-            f"{node.name}: reboot", anew, seconds=_SILENT_SECONDS + _BOOT_SECONDS, note=lambda: tail(console)
+            f"{node.name}: reboot", anew, seconds=SILENT_SECONDS + _BOOT_SECONDS, note=lambda: tail(console)
         )
 
 

@@ -103,6 +103,10 @@ def _ssh_command(node: str, *command: str) -> list[str]:
     return ["ssh", "-F", str(SSH_CONFIG), "-o", "BatchMode=yes", node, *command]
 
 
+# ssh's own exit status, and no command's (ssh(1), "EXIT STATUS").
+NO_ANSWER = 255
+
+
 def ssh(node: str, *command: str) -> subprocess.CompletedProcess[str]:
     """Run a command on a guest and return what came of it."""
     return subprocess.run(_ssh_command(node, *command), capture_output=True, text=True, check=False)
