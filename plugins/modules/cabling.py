@@ -49,6 +49,10 @@ options:
     description: File on the controller to write the cabling as found to, in the form of O(expected), for V(check).
     type: str
     default: ""
+  html:
+    description: File on the controller to write a page for a browser to, with a map of each unit, for V(check).
+    type: str
+    default: ""
 seealso:
   - module: zerocopy.rdma.rdma_neighbours_info
 """

@@ -26,9 +26,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import ports as links_ports
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fabric as host_fabric
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import cabling as page
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _inventory, _verify_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _inventory, _run, _verify_inventory
 
 Map = Mapping[str, Any]
 
@@ -183,6 +184,8 @@ def check(context: Map, options: Map) -> Dict[str, Any]:
         files[_files.artifact(options["json"], context)] = json.dumps(plain, indent=4, sort_keys=True) + "\n"
     if options["csv"]:
         files[_files.artifact(options["csv"], context)] = expected.written(views)
+    if options["html"]:
+        files[_files.artifact(options["html"], context)] = page.html(cabling, found.notes, _run.collection_version())
     _files.changed(files, False)
     return {
         "text": report.text(cabling, found.notes),

@@ -3,8 +3,8 @@
 
 """Looks at reports in a real browser: ``python tests/report/browser.py [--output DIR] [--document FILE]``.
 
-Renders documents of the recorded fleet (synthesised, see example.py; one small and one of 1,000 hosts) and audits of a
-few workloads and of 500. Opens them in Chromium by file name, as wide as on a desk and on a telephone, in light and in
+Renders documents of the recorded fleet (synthesised, see example.py; one small and one of 1,000 hosts), audits of a
+few workloads and of 500, and cablings of 20 and of 400 nodes. Opens them in Chromium by file name, as wide as on a desk and on a telephone, in light and in
 dark, and fails where the page is wider than the window, a text leaves its box, a contrast is below 4.5 to 1, the
 console has errors or anything is asked of the network; where a table that goes on does not say so, a host or workload
 is not found by its name, or a link does not lead to something to be seen. Screenshots and PDFs go to build/report.
@@ -26,12 +26,15 @@ sys.path[:0] = [str(CHECKOUT / "build" / "collections"), str(CHECKOUT / "tests" 
 import expand
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.check import Cabling
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import document as audit_document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.audit import page as audit_page
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import cabling
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats.html import html
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import read
 from ansible_collections.zerocopy.rdma.tests.report.chromium import Browser, BrowserError, browser
 from ansible_collections.zerocopy.rdma.tests.report.example import RECORDED, SMALL, example
+from ansible_collections.zerocopy.rdma.tests.unit._fabric.site import rail_optimised
 from ansible_collections.zerocopy.rdma.tests.unit._migrate import audit_manifests
 
 WIDTHS = (1280, 390)
@@ -132,6 +135,15 @@ def documents(output: Path) -> dict[str, Any]:
     return {"small": example(facts.__getitem__, SMALL), "large": example(facts.__getitem__, LARGE)}
 
 
+def _cabled(units: int) -> Cabling:
+    """Synthesised units of ten nodes, with faults in two of them."""
+    site = rail_optimised(units, 10, rails=8)
+    site.swap("h100-014", 0, 1)
+    site.unplug("h100-003", 3)
+    site.move("h100-007", 8, "leaf-2")
+    return site.check()
+
+
 def pages(output: Path) -> dict[str, str]:
     """All pages by name."""
     found = {}
@@ -140,6 +152,8 @@ def pages(output: Path) -> dict[str, str]:
         found[name] = html(read(document))
     for name, items in (("audit", audit_manifests.objects()), ("audit-500", audit_manifests.deployments(500))):
         found[name] = audit_page.html(audit_document.read(audit_manifests.audited(items)), "2026-11-20 10:00 UTC")
+    for name, units in (("cabling", 2), ("cabling-400", 40)):
+        found[name] = cabling.html(_cabled(units), ["h100-003 could not read the fabric of mlx5_0/1"], "0.1.0")
     return found
 
 

@@ -16,7 +16,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.check import
     NO_MAJORITY,
     Cabling,
     Group,
-    Unclear,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import DARK, REASONS, SEEN, UNKNOWN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.units import Unit
@@ -36,30 +35,37 @@ def reason(code: str) -> str:
     return _OWN.get(code) or REASONS.get(code) or code
 
 
-def _leaf(cabling: Cabling, unit: Unit, slot: str) -> str:
+def leaf(cabling: Cabling, unit: Unit, slot: str) -> str:
+    """Where a unit has a slot: the name of the leaf, how many leaves if most nodes agree on none, or ``-``."""
     usual = unit.usual.get(slot)
     if usual:
         return cabling.names.get(usual.leaf, usual.leaf)
     return f"{len(unit.split[slot])} leaves" if slot in unit.split else "-"
 
 
-def _table(cabling: Cabling, group: Group) -> Iterator[str]:
-    slots = sorted(
+def slots(group: Group) -> List[str]:
+    """The slots of which a neighbour is known: rails first, in their order."""
+    return sorted(
         {slot for unit in group.units for slot in (*unit.usual, *unit.split)},
         key=lambda slot: (group.rails.get(slot) is None, group.rails.get(slot) or 0, natural_key(slot)),
     )
-    rows = [["nodes", *(group.called(slot) for slot in slots)]]
-    rows += [[fold(unit.hosts), *(_leaf(cabling, unit, slot) for slot in slots)] for unit in group.units]
+
+
+def _table(cabling: Cabling, group: Group) -> Iterator[str]:
+    known = slots(group)
+    rows = [["nodes", *(group.called(slot) for slot in known)]]
+    rows += [[fold(unit.hosts), *(leaf(cabling, unit, slot) for slot in known)] for unit in group.units]
     hosts = len({view.host for view in group.views})
     seen = sum(view.state == SEEN for view in group.views)
     yield f"{group.name}: {counted(hosts, 'node')}, {seen} of {counted(len(group.views), 'port')} seen"
-    if slots:
+    if known:
         yield from (f"  {line}" for line in aligned(rows))
 
 
-def _unclear(entries: List[Unclear]) -> Iterator[str]:
+def unclear(cabling: Cabling) -> Iterator[str]:
+    """Lines for the ports that cannot be judged, those with one reason in one."""
     found: Dict[Tuple[str, str], Dict[str, List[str]]] = {}
-    for entry in entries:
+    for entry in cabling.unclear:
         more = entry.more if entry.code == NO_MAJORITY else ""
         found.setdefault((entry.code, more), {}).setdefault(entry.host, []).append(entry.port)
     for (code, more), hosts in found.items():
@@ -67,7 +73,7 @@ def _unclear(entries: List[Unclear]) -> Iterator[str]:
         for host, ports in hosts.items():
             alike.setdefault(tuple(ports), []).append(host)
         where = joined([f"{fold(names)} {joined(ports, 16)}" for ports, names in alike.items()], 8, "; ")
-        yield f"  {reason(code)}{f' ({more})' if more else ''}: {where}"
+        yield f"{reason(code)}{f' ({more})' if more else ''}: {where}"
 
 
 def text(cabling: Cabling, notes: List[str]) -> str:
@@ -87,7 +93,7 @@ def text(cabling: Cabling, notes: List[str]) -> str:
     else:
         lines.append("Nothing is known of any cable.")
     if cabling.unclear:
-        lines += ["", f"Unknown, {counted(len(cabling.unclear), 'port')}:", *_unclear(cabling.unclear)]
+        lines += ["", f"Unknown, {counted(len(cabling.unclear), 'port')}:", *(f"  {line}" for line in unclear(cabling))]
     if notes:
         lines += ["", *notes]
     return "\n".join(lines)
@@ -116,7 +122,7 @@ def plain(cabling: Cabling) -> Dict[str, Any]:
             {
                 "group": group.name,
                 "hosts": unit.hosts,
-                "leaves": {group.called(slot): _leaf(cabling, unit, slot) for slot in unit.usual},
+                "leaves": {group.called(slot): leaf(cabling, unit, slot) for slot in unit.usual},
             }
             for group in cabling.groups
             for unit in group.units

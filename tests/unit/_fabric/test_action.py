@@ -93,10 +93,10 @@ def test_hosts_and_files_lead_to_the_same_verdict(facts_of: Facts, tmp_path: Pat
 def test_files_are_written_in_check_mode_as_well(facts_of: Facts, tmp_path: Path) -> None:
     right, path = tmp_path / "expected.csv", tmp_path / "fabric.txt"
     path.write_text(fabric(facts_of))
-    wrote = {"json": "cabling.json", "csv": str(right)}
+    wrote = {"json": "cabling.json", "csv": str(right), "html": "cabling.html"}
     variables = play(fleet(facts_of), ansible_check_mode=True, rdma_artifacts=str(tmp_path))
     found = acted(cabling, variables, part="check", fabric_files=[str(path)], **wrote)
-    assert found["paths"] == [str(tmp_path / "cabling.json"), str(right)]
+    assert found["paths"] == [str(tmp_path / "cabling.json"), str(right), str(tmp_path / "cabling.html")]
     assert json.loads((tmp_path / "cabling.json").read_text())["version"] == 1
     path.write_text(fabric(facts_of, "v100-02"))
     again = acted(cabling, play(fleet(facts_of)), part="check", fabric_files=[str(path)], expected=str(right))

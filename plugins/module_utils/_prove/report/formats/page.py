@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text i
 
 _ROLES = Path(__file__).resolve().parents[5] / "roles"
 _OWN = _ROLES / "rdma_verify" / "templates"
-_TEMPLATES = (_OWN, *(_ROLES / role / "templates" for role in ("rdma_audit", "rdma_health")))
+_TEMPLATES = (_OWN, *(_ROLES / role / "templates" for role in ("rdma_audit", "rdma_cabling", "rdma_health")))
 
 
 def rendered(template: str, filters: Mapping[str, Callable[..., Any]], **values: Any) -> str:
