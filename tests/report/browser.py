@@ -3,11 +3,12 @@
 
 """Looks at reports in a real browser: ``python tests/report/browser.py [--output DIR] [--document FILE]``.
 
-Renders documents of the recorded fleet (synthesised, see example.py; one small and one of 1,000 hosts), audits of a
-few workloads and of 500, and cablings of 20 and of 400 nodes. Opens them in Chromium by file name, as wide as on a desk and on a telephone, in light and in
-dark, and fails where the page is wider than the window, a text leaves its box, a contrast is below 4.5 to 1, the
-console has errors or anything is asked of the network; where a table that goes on does not say so, a host or workload
-is not found by its name, or a link does not lead to something to be seen. Screenshots and PDFs go to build/report.
+Renders documents of the recorded fleet (synthesised, see example.py; one small and one of 1,000 hosts), audits of a few
+workloads and of 500, and cablings of 20 and of 400 nodes. Opens them in Chromium by file name, as wide as on a desk and
+on a telephone, in light and in dark, and fails where the page is wider than the window, a text leaves its box, a
+contrast is below 4.5 to 1, the console has errors or anything is asked of the network; where a table that goes on does
+not say so, a host or workload is not found by its name, or a link does not lead to something to be seen. Screenshots
+and PDFs go to build/report.
 """
 
 from __future__ import annotations
