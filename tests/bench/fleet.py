@@ -4,9 +4,10 @@
 """What each playbook costs on a large fleet in which nothing changes: time, CPU and memory, and in pings per node.
 
 The hosts are copies of recorded nodes, as in ``prepare.py``, so CPU is that of the controller and of all nodes. Memory
-is the largest sum of the proportional set sizes (PSS, proc(5)) of ansible-playbook and of all processes below it, which
-here include the modules that a real controller does not have. There is no cluster: ``site`` and ``provision`` write
-manifests. ``verify`` finds that links of recorded nodes are down, and so fails; that is no reason to stop here.
+is the largest sum of the proportional set sizes (PSS, proc(5)) of ansible-playbook and its workers. Modules, which run
+on nodes elsewhere and as processes of other programs here, are left out. There is no cluster: ``site`` and
+``provision`` write manifests. ``verify`` finds that links of recorded nodes are down, and so fails; that is no reason
+to stop here.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ def _processes(top: int) -> list[int]:
 
 
 def _pss(pid: int) -> int:
-    """Bytes, none for a process that has ended."""
+    """Bytes of a process of the controller; none if it has ended or is a module's."""
     try:
+        if b"ansible-playbook" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return 0
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
@@ -99,8 +102,8 @@ def measure(count: int, scratch: Path, playbooks: list[str], forks: int) -> dict
     results = ["-e", f"rdma_artifacts={scratch}/artifacts"]
     arguments = ["-i", str(nodes), "--forks", str(forks), *cluster, *results]
     ping = prepare.ping_playbook(scratch)
-    # What is not written yet would be a change.
-    run(str(prepare.SITE), arguments, (0, HOSTS_FAILED))
+    # The nodes are prepared; manifests that are not written yet would be a change.
+    run(str(prepare.SITE.with_name("provision.yml")), arguments)
     figures = {}
     for name in ("ping", *playbooks):
         path = ping if name == "ping" else prepare.SITE.with_name(f"{name}.yml")
