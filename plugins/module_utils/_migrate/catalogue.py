@@ -300,7 +300,8 @@ _CLUSTER: Dict[str, FindingText] = {
         "health checks of hosts",
         _health,
         "A claimed NIC leaves the host. A check that expects all NICs there may drain or reboot the node: make it "
-        "accept their absence before the first node migrates.",
+        "accept their absence before the first node migrates. For NVSentinel, node-problem-detector and gpud, "
+        "docs/health-checks.md has the settings.",
     ),
     KUEUE_UNREAD: FindingText(
         LOOK,

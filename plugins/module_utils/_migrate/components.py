@@ -45,6 +45,13 @@ _IMAGES = (
     (DRIVER, "NVIDIA DRA driver", re.compile(r".*dra-driver-(nvidia-)?gpu.*|.*k8s-dra-driver.*")),
     (DRIVER, "DRA driver for SR-IOV", re.compile(r".*dra-driver-sriov.*")),
     (HEALTH, "node-problem-detector", re.compile(r".*node-problem-detector.*")),
+    # Parts of NVSentinel that see NICs, and that act on what was seen; a mirror may not have its path.
+    (HEALTH, "NVSentinel's NIC monitor", re.compile(r".*/nic-health-monitor(?![a-z0-9-]).*")),
+    (
+        HEALTH,
+        "NVSentinel, what cordons, drains and replaces nodes",
+        re.compile(r".*/(fault-quarantine|node-drainer|fault-remediation)(?![a-z0-9-]).*"),
+    ),
     (HEALTH, "NVSentinel", re.compile(r".*nvsentinel.*")),
     (HEALTH, "gpud", re.compile(r".*/gpud(?![a-z]).*")),
     (

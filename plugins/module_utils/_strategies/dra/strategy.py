@@ -36,7 +36,12 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.clai
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.objects import unmapped
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment, gpu_owners, others
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import (
+    deployment,
+    gpu_owners,
+    nvsentinel,
+    others,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
@@ -46,7 +51,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 NAME = "dra"
 _ENABLED = "rdma_driver_enabled"
 _GPU_VALUES = "rdma_driver_gpu_values"
-_NETNS_MODE, _REBOOT = "rdma_kernel_netns_mode", "RebootNode.janitor.dgxc.nvidia.com"
 _TEMPLATES, _CLAIMS = "rdma_claims_templates", "rdma_claims_claims"
 
 
@@ -71,22 +75,6 @@ def bonded(hosts: Sequence[InventoryHost]) -> List[str]:
         "cannot be moved into pods: set it to shared_device or inject, or none for pods with hostNetwork"
         for names, several in found.items()
     ]
-
-
-def nvsentinel(hosts: Sequence[InventoryHost], cluster: ClusterState) -> List[str]:
-    """A warning where NVSentinel takes an HCA that is in a pod for one that has failed, and replaces the node."""
-    exclusive = [
-        host.name
-        for host in served(NAME, hosts)
-        if (host.variables.get(_NETNS_MODE) or (host.facts and host.facts.system.netns_mode)) == "exclusive"
-    ]
-    if _REBOOT not in (cluster.kinds or ()) or not exclusive:
-        return []
-    why = (
-        "in RDMA netns mode exclusive an HCA leaves the node while a pod has it, and NVSentinel, which this cluster has"
-    )
-    right = f"switch off its NIC monitor, or set {_NETNS_MODE} to shared"
-    return [f"{fold(exclusive)}: {why}, reboots or replaces nodes without one: {right}"]
 
 
 def untested(hosts: Sequence[InventoryHost]) -> List[str]:
@@ -155,8 +143,6 @@ class Dra(Strategy):
     # DRANET works in both; in mode shared a pod sees the HCAs of others in sysfs.
     netns_modes: Tuple[str, ...] = ()
     slices = True
-    # NVSentinel's.
-    kinds: Tuple[str, ...] = (_REBOOT,)
     driver, switch = model.DRANET, _ENABLED
     driver_set, claims_set = "driver", "claims"
     asked_by = _TEMPLATES
@@ -190,7 +176,7 @@ class Dra(Strategy):
             joining=plan.joining,
             leaving=plan.leaving,
             unknown=plan.unknown,
-            warnings=plan.warnings + untested(hosts) + nvsentinel(hosts, cluster),
+            warnings=plan.warnings + untested(hosts) + nvsentinel.warnings(served(NAME, hosts), cluster),
             problems=problems,
             unprepared=plan.unprepared,
         )

@@ -22,7 +22,8 @@ LOOK = ("DaemonSet.apps", "")
 _NAME, _ENABLED = "dranet", "rdma_driver_enabled"
 
 
-def _pod(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def pod(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The specification of its pods."""
     found: Mapping[str, Any] = (item["spec"].get("template") or {}).get("spec") or {}
     return found
 
@@ -38,7 +39,7 @@ def _is_dranet(item: Mapping[str, Any]) -> bool:
     labels = ((item["spec"].get("selector") or {}).get("matchLabels") or {}).values()
     if _NAME in (item["metadata"]["name"], *labels):
         return True
-    containers = _pod(item).get("containers") or []
+    containers = pod(item).get("containers") or []
     images = (str(each.get("image", "")).partition("@")[0].lower() for each in containers)
     commands = (str(word) for each in containers for word in (each.get("command") or [])[:1])
     return any(IMAGE.fullmatch(f"/{image}") for image in images) or any(
@@ -46,8 +47,9 @@ def _is_dranet(item: Mapping[str, Any]) -> bool:
     )
 
 
-def _for_node(item: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    return all(labels.get(name) == value for name, value in (_pod(item).get("nodeSelector") or {}).items())
+def for_node(item: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether its node selector is that of a node with these labels."""
+    return all(labels.get(name) == value for name, value in (pod(item).get("nodeSelector") or {}).items())
 
 
 def against(
@@ -63,7 +65,7 @@ def against(
     for host in hosts if found else ():
         own = {name: value for name, value in host.variables.items() if name == _ENABLED}
         enabled = {**variables.defaults(known), **variables.converted(own, known)[0]}[_ENABLED]
-        there = [item for item in found if _for_node(item, cluster.labels.get(host.name, {}))]
+        there = [item for item in found if for_node(item, cluster.labels.get(host.name, {}))]
         if enabled and there:
             meta = there[0]["metadata"]
             right = (
