@@ -32,7 +32,6 @@ _DCBMSG, _IEEE_ETS = struct.Struct("=BBH"), struct.Struct("=3x8s8x8s8s")
 _IEEE_PFC, _DCBNL_BUFFER, _APP = struct.Struct("=xB6x8Q8Q"), struct.Struct("=8B8I4x"), struct.Struct("=BBH")
 _SEL_DSCP, _SEL_PCP = 5, 255
 _DSCPS = 64
-_ALGORITHMS = {0: "strict", 1: "cb_shaper", 2: "ets"}
 _DCBX_HOST = 0x01
 
 # include/uapi/linux/sockios.h, ethtool.h
@@ -52,7 +51,8 @@ def _ets(raw: bytes) -> Optional[Ets]:
     if len(raw) < _IEEE_ETS.size:
         return None
     bandwidth, algorithms, classes = _IEEE_ETS.unpack_from(raw)
-    words = [_ALGORITHMS.get(number, "vendor") for number in algorithms]
+    # IEEE_8021QAZ_TSA_STRICT, _CB_SHAPER, _ETS and _VENDOR, which is 255.
+    words = [qos.ALGORITHMS[min(number, 3)] for number in algorithms]
     return Ets(list(classes), words, list(bandwidth))
 
 

@@ -17,6 +17,8 @@ from typing import List, Optional
 # States of ``Qos.dcb``. A netdev that is away may be in a pod; a recorded node is not asked.
 OFFERED, NOT_OFFERED, AWAY, NOT_ASKED, REFUSED = "offered", "not_offered", "away", "not_asked", "refused"
 DSCP, PCP, NONE = "dscp", "pcp", "none"
+# Of a traffic class: IEEE 802.1Qaz, and what a vendor has made.
+ALGORITHMS = ("strict", "cb_shaper", "ets", "vendor")
 HOST, FIRMWARE = "host", "firmware"
 
 
@@ -24,8 +26,8 @@ HOST, FIRMWARE = "host", "firmware"
 class Ets:
     """Enhanced transmission selection (IEEE 802.1Qaz).
 
-    ``traffic_classes`` has one for each priority; ``algorithms`` (``strict``, ``cb_shaper``, ``ets``, ``vendor``) and
-    ``bandwidth`` (percent, of those with ``ets``) have an entry for each traffic class.
+    ``traffic_classes`` has one for each priority; ``algorithms`` and ``bandwidth`` (percent, of those with ``ets``)
+    have an entry for each traffic class.
     """
 
     traffic_classes: List[int] = field(default_factory=list)

@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import SOFTWARE_DEVICE, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits, qos, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER, MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.ports import (
     PORTS,
@@ -35,7 +35,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 UNMANAGE_VFS = "rdma_links_unmanage_vfs"
 # Any of these makes the role plan links. In the order in which a message names them.
-_ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU, vfs.VFS)
+_ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU, vfs.VFS, qos.QOS)
 
 # Room for all rails below the kernel's own routing tables (253 to 255).
 _FIRST_TABLE = 100

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import socket
@@ -109,14 +110,15 @@ def test_every_other_refusal_is_not_taken_for_a_driver_without_dcb(monkeypatch: 
 
 def test_statistics_are_read_before_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: List[str] = []
-    monkeypatch.setattr(netlink, "ask", lambda *_arguments: calls.append("dcb") or [message(**CONNECTX)])
+
+    def ask(*_arguments: Any) -> List[bytes]:
+        calls.append("dcb")
+        return [message(**CONNECTX)]
 
     def ioctl(_descriptor: int, number: int, argument: bytes) -> None:
         assert (number, len(argument)) == (0x8946, 40)
         name, address = struct.unpack("16sP16x", argument)
         assert name.rstrip(b"\0") == b"ens1np0"
-        import ctypes
-
         command = ctypes.c_uint32.from_address(address).value
         if command == 0x37:
             # struct ethtool_sset_info: 300 statistics.
@@ -126,6 +128,7 @@ def test_statistics_are_read_before_pauses(monkeypatch: pytest.MonkeyPatch) -> N
             ctypes.memset(address + 8, 255, 300 * 8)
             calls.append("statistics")
 
+    monkeypatch.setattr(netlink, "ask", ask)
     monkeypatch.setattr("fcntl.ioctl", ioctl)
     with socket.socket(socket.AF_UNIX) as sock:
         assert dcb.read(sock, "ens1np0").pfc == [3]
