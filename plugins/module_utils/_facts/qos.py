@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import List, Optional
+from typing import Dict, List, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
 
 # States of ``Qos.dcb``. A netdev that is away may be in a pod; a recorded node is not asked.
 OFFERED, NOT_OFFERED, AWAY, NOT_ASKED, REFUSED = "offered", "not_offered", "away", "not_asked", "refused"
@@ -20,6 +22,15 @@ DSCP, PCP, NONE = "dscp", "pcp", "none"
 # Of a traffic class: IEEE 802.1Qaz, and what a vendor has made.
 ALGORITHMS = ("strict", "cb_shaper", "ets", "vendor")
 HOST, FIRMWARE = "host", "firmware"
+
+
+def dscp_text(priorities: Sequence[int]) -> str:
+    """A map of DSCPs in words, those with priority 0 left out."""
+    by_priority: Dict[int, List[str]] = {}
+    for dscp, priority in enumerate(priorities):
+        if priority:
+            by_priority.setdefault(priority, []).append(str(dscp))
+    return ", ".join(f"{ranges(dscps)} to {priority}" for priority, dscps in sorted(by_priority.items())) or "all to 0"
 
 
 @dataclass
@@ -33,6 +44,19 @@ class Ets:
     traffic_classes: List[int] = field(default_factory=list)
     algorithms: List[str] = field(default_factory=list)
     bandwidth: List[int] = field(default_factory=list)
+
+    def share(self, priority: int) -> int:
+        """The percent that a priority has for itself, 0 without a share of its own."""
+        known = [number for number in self.traffic_classes if number < min(len(self.algorithms), len(self.bandwidth))]
+        if len(known) != len(self.traffic_classes) or not priority < len(known) or known.count(known[priority]) > 1:
+            return 0
+        own = known[priority]
+        return self.bandwidth[own] if self.algorithms[own] == "ets" else 0
+
+    def __str__(self) -> str:
+        classes = zip(self.algorithms, self.bandwidth)
+        shares = ", ".join(f"{word} {percent}" if word == "ets" else word for word, percent in classes)
+        return f"traffic classes {', '.join(map(str, self.traffic_classes))} ({shares})"
 
 
 @dataclass

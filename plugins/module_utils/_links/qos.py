@@ -7,63 +7,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Iterator, List, Mapping, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import roce
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, refused, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.roce import RoceQos
 
 QOS = "rdma_links_qos"
-PRIORITY, DSCP, BANDWIDTH = "rdma_links_qos_priority", "rdma_links_qos_dscp", "rdma_links_qos_bandwidth"
+PRIORITY, DSCP = "rdma_links_qos_priority", "rdma_links_qos_dscp"
 CNP_PRIORITY, CNP_DSCP = "rdma_links_qos_cnp_priority", "rdma_links_qos_cnp_dscp"
-# ECT(0) of RFC 3168: the sender's packets may be marked instead of dropped.
-_ECT0 = 0b10
-_RULES = {
-    PRIORITY: integer.between(1, 7),
-    DSCP: integer.between(1, 63),
-    CNP_PRIORITY: integer.between(0, 7),
-    CNP_DSCP: integer.between(0, 63),
-    BANDWIDTH: integer.between(1, 99, " percent"),
-}
 
 
-@dataclass(frozen=True)
-class QosIntent:
-    """RoCE has a DSCP, and by it a lossless priority; congestion notification packets (CNPs) have others.
-
-    ``bandwidth`` is the least share of RoCE's traffic class in percent, ``None`` where that stays as it is. The values
-    are those that NVIDIA's documentation of RoCE and switch systems use (docs/roce.md has the sources).
-    """
-
-    priority: int = 3
-    dscp: int = 26
-    cnp_priority: int = 6
-    cnp_dscp: int = 48
-    bandwidth: Optional[int] = None
-
-    @property
-    def tos(self) -> int:
-        """The type of service of RDMA-CM: the DSCP, and that congestion may be marked."""
-        return self.dscp << 2 | _ECT0
-
-
-def intent(values: Mapping[str, Any]) -> Optional[QosIntent]:
+def intent(values: Mapping[str, Any]) -> Optional[RoceQos]:
     """What a host's converted variables ask for, ``None`` if nothing."""
     if not values.get(QOS):
         return None
-    names = {"priority": PRIORITY, "dscp": DSCP, "cnp_priority": CNP_PRIORITY, "cnp_dscp": CNP_DSCP}
-    given = {name: values[variable] for name, variable in names.items() if values.get(variable) is not None}
-    return QosIntent(**given, bandwidth=values.get(BANDWIDTH))
+    given = {name: values.get(f"{QOS}_{name}") for name in roce.RULES}
+    return RoceQos(**{name: value for name, value in given.items() if value is not None})
 
 
 def of_values(values: Mapping[str, Any]) -> Iterator[Problem]:
     """Values that cannot be right on any port, also where they are not used yet."""
-    found = [
-        problem
-        for variable, rule in _RULES.items()
-        if values.get(variable) is not None
-        for problem in refused(variable, values[variable], rule, more=_why(variable, values[variable]))
-    ]
+    found: List[Problem] = []
+    for name, rule in roce.RULES.items():
+        variable = f"{QOS}_{name}"
+        value = values.get(variable)
+        found += [] if value is None else refused(variable, value, rule, more=_why(variable, value))
     yield from found
     wanted = None if found else intent({**values, QOS: True})
     if wanted and wanted.cnp_priority == wanted.priority:

@@ -12,11 +12,10 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import qos as model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.qos import Congestion, Ets, Qos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import qos as links_qos
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links.qos import QosIntent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.roce import RoceQos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 _WHAT, _PAUSES = "qos", "pauses"
@@ -54,21 +53,13 @@ def _label(name: str, qos: Qos) -> str:
     return f"{name} ({qos.netdev})" if qos.netdev else name
 
 
-def _share(ets: Optional[Ets], wanted: QosIntent) -> Iterator[str]:
-    if wanted.bandwidth is None:
-        return
-    tc = _at(ets.traffic_classes, wanted.priority) if ets else None
-    if ets is None or tc is None or not 0 <= tc < len(ets.algorithms):
-        yield f"no ETS, priority {wanted.priority} should have {wanted.bandwidth} %"
-    elif ets.algorithms[tc] != "ets":
-        yield f"{ets.algorithms[tc]} instead of ETS for priority {wanted.priority}"
-    elif (_at(ets.bandwidth, tc) or 0) < wanted.bandwidth:
-        yield f"{_at(ets.bandwidth, tc)} % for priority {wanted.priority} instead of {wanted.bandwidth} %"
-    elif ets.traffic_classes.count(tc) > 1:
-        yield f"other priorities in the traffic class of priority {wanted.priority}"
+def _share(ets: Optional[Ets], wanted: RoceQos) -> Iterator[str]:
+    own = ets.share(wanted.priority) if ets else 0
+    if wanted.bandwidth is not None and own < wanted.bandwidth:
+        yield f"{own} % of the bandwidth for priority {wanted.priority} alone instead of {wanted.bandwidth} %"
 
 
-def _congestion(found: Congestion, wanted: QosIntent) -> Iterator[str]:
+def _congestion(found: Congestion, wanted: RoceQos) -> Iterator[str]:
     if found.notify is not None and wanted.priority not in found.notify:
         yield f"no CNPs sent for priority {wanted.priority}"
     if found.react is not None and wanted.priority not in found.react:
@@ -77,7 +68,7 @@ def _congestion(found: Congestion, wanted: QosIntent) -> Iterator[str]:
         yield f"CNPs with DSCP {found.cnp_dscp} instead of {wanted.cnp_dscp}"
 
 
-def _differences(qos: Qos, wanted: QosIntent) -> Iterator[str]:
+def _differences(qos: Qos, wanted: RoceQos) -> Iterator[str]:
     """What is known to be otherwise than wanted."""
     if qos.dcb == model.OFFERED:
         if qos.trust != model.DSCP:
@@ -106,7 +97,7 @@ def _unknown(qos: Qos) -> Iterator[str]:
         yield "whether CNPs are sent and obeyed"
 
 
-def _against_intent(node: HostEvidence, wanted: QosIntent) -> Iterator[Check]:
+def _against_intent(node: HostEvidence, wanted: RoceQos) -> Iterator[Check]:
     right = []
     for name, qos in _ports(node):
         label, why = _label(name, qos), _DCB.get(qos.dcb)
@@ -184,24 +175,13 @@ def of_node(node: HostEvidence) -> List[Check]:
     return found + list(_without_cnps(node))
 
 
-def _map(priorities: Sequence[int]) -> str:
-    """DSCPs by priority, those of priority 0 left out."""
-    by_priority: Dict[int, List[str]] = {}
-    for dscp, priority in enumerate(priorities):
-        if priority:
-            by_priority.setdefault(priority, []).append(str(dscp))
-    return ", ".join(f"{ranges(dscps)} to {priority}" for priority, dscps in sorted(by_priority.items())) or "all to 0"
-
-
 def _aspects(qos: Qos, with_intent: bool) -> Iterator[Tuple[str, str]]:
     """What of a port should be as in the rest of its group, with its value in words."""
     if qos.dcb not in (model.OFFERED, model.NOT_OFFERED):
         return
     yield "DCB", qos.dcb.replace("_", " ")
     if qos.ets:
-        classes = zip(qos.ets.algorithms, qos.ets.bandwidth)
-        shares = ", ".join(f"{word} {percent}" if word == "ets" else word for word, percent in classes)
-        yield "ETS", f"traffic classes {', '.join(map(str, qos.ets.traffic_classes))} ({shares})"
+        yield "ETS", str(qos.ets)
     if qos.buffers:
         yield "buffers", ", ".join(map(str, qos.buffers.sizes))
     # All else is compared with what is wanted.
@@ -210,7 +190,7 @@ def _aspects(qos: Qos, with_intent: bool) -> Iterator[Tuple[str, str]]:
     yield "trust", str(qos.trust)
     yield "PFC", _words(qos.pfc or ())
     if qos.dscp is not None:
-        yield "DSCP map", _map(qos.dscp)
+        yield "DSCP map", model.dscp_text(qos.dscp)
     if qos.roce_tos is not None:
         yield "RDMA-CM's type of service", str(qos.roce_tos)
 
