@@ -30,6 +30,7 @@ _KINDS = {
     "vfs": "vfs",
     "vf_guid": "vfs",
     "device": "links",
+    "qos": "qos",
     "sandbox_record": "sandbox_records",
 }
 _SHOWN = 3
