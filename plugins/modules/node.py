@@ -92,8 +92,8 @@ options:
     description:
       - All links of the node as C(links), and as C(unmanaged) the ports that NetworkManager must not manage, as the
         filter P(zerocopy.rdma.links#filter) plans them, and as C(qos) the ports with the quality of service of RoCE. A
-        profile that an earlier call wrote for a link that is no
-        longer listed is removed, and what was active on its port before is activated again.
+        profile that an earlier call wrote for a link that is no longer listed is removed, and what was active on its
+        port before is activated again.
       - Profiles match the MAC address (for IPoIB, the port GUID), so NetworkManager gives a port that comes back from a
         pod its address and MTU again, without Ansible. For a port that is in a pod at the moment, only its profile is
         written, see RV(in_pod).

@@ -5,8 +5,8 @@
 # Do not use this from other collections or standalone plugins/modules!
 """RoCE's quality of service at boot: a script that sets it, and what starts it. Text only.
 
-Drivers forget it when they are loaded, and the kernel forgets the map of DSCPs when a netdev comes back from a pod
-(``dcbnl_netdevice_event``). Both is an ``add`` of the netdev to udev.
+Nothing of it survives a reboot, and the kernel forgets the map of DSCPs of a netdev that leaves for a pod
+(``dcbnl_netdevice_event`` in net/dcb/dcbnl.c). Both end with an ``add`` of the netdev to udev.
 """
 
 from __future__ import annotations

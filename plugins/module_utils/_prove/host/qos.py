@@ -19,7 +19,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.roce import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 _WHAT, _PAUSES = "qos", "pauses"
-_REMEDY = "See docs/roce.md for how to set it on the NIC."
 _GUESSED = (
     "If the port is to be lossless, set rdma_links_qos to have it checked; if not, switch PFC off (docs/roce.md)."
 )
@@ -89,7 +88,7 @@ def _differences(qos: Qos, wanted: RoceQos) -> Iterator[str]:
 
 def _unknown(qos: Qos) -> Iterator[str]:
     if qos.roce_tos is None:
-        yield "RDMA-CM's type of service (nobody has created its directory in configfs)"
+        yield "RDMA-CM's type of service (its directory in configfs does not exist)"
     known = qos.congestion or Congestion()
     if known.cnp_dscp is None:
         yield "the DSCP of CNPs"
@@ -103,7 +102,7 @@ def _against_intent(node: HostEvidence, wanted: RoceQos) -> Iterator[Check]:
         label, why = _label(name, qos), _DCB.get(qos.dcb)
         wrong = list(_differences(qos, wanted))
         if wrong:
-            yield node.check(_WHAT, "fail", name, f"{label} has {joined(wrong, 9)}", _REMEDY, wrong=wrong)
+            yield node.check(_WHAT, "fail", name, f"{label} has {joined(wrong, 9)}", "", "links", wrong=wrong)
         if qos.managed_by == model.FIRMWARE:
             text = (
                 f"{label} takes its settings from the switch (DCBX in firmware), which may overwrite those of the host"
@@ -122,6 +121,12 @@ def _against_intent(node: HostEvidence, wanted: RoceQos) -> Iterator[Check]:
     if right:
         text = f"DSCP {wanted.dscp} has priority {wanted.priority}, with PFC on it alone, on {joined(right)}"
         yield node.check(_WHAT, "pass", "", text, ports=right)
+
+
+def wrong_netdevs(node: HostEvidence) -> List[str]:
+    """Netdevs of which the facts already show that they are not as wanted."""
+    wanted = links_qos.intent(node.values)
+    return [qos.netdev for _name, qos in _ports(node) if any(_differences(qos, wanted))] if wanted else []
 
 
 def _consistent(node: HostEvidence) -> Iterator[Check]:

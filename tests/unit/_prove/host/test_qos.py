@@ -13,6 +13,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import F
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import qos as links_qos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift as host_drift
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import judge as host_judge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import qos as host_qos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
@@ -150,7 +151,7 @@ def test_what_nobody_could_read_is_said_beside_what_is_right(facts_of: Facts) ->
     told = found(facts_of, {**RIGHT, "roce_tos": None, "congestion": {"cnp_dscp": 48}}, **INTENT)
     assert [verdict for verdict, _text in told] == ["impossible", "pass"]
     assert told[0][1] == (
-        "unknown of mlx5_0/1 (ens1np0): RDMA-CM's type of service (nobody has created its directory in configfs), "
+        "unknown of mlx5_0/1 (ens1np0): RDMA-CM's type of service (its directory in configfs does not exist), "
         "whether CNPs are sent and obeyed"
     )
 
@@ -258,6 +259,14 @@ def test_what_the_intent_judges_is_not_said_twice(facts_of: Facts) -> None:
 def test_nonsense_of_a_node_is_refused(facts_of: Facts, other: dict[str, Any]) -> None:
     with pytest.raises(FactsError, match="qos"):
         host(facts_of, {**RIGHT, **other})
+
+
+def test_drift_tells_only_what_the_facts_do_not(facts_of: Facts) -> None:
+    changes = [{"kind": "qos", "name": "ens1np0 RDMA-CM type of service", "before": "unknown", "after": "106"}]
+    for qos, expected in ((RIGHT, ["ens1np0 RDMA-CM type of service"]), ({**RIGHT, "pfc": []}, [])):
+        own = host(facts_of, qos, **INTENT)
+        own.drift = {"links": {"changes": changes}}
+        assert [check.subject for check in host_drift.of_node(own) if check.id == "host.qos"] == expected
 
 
 def test_verify_and_health_judge_it(facts_of: Facts) -> None:
