@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import QosChange
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writing
 
 CONFIGFS = "/sys/kernel/config/rdma_cm"
 
@@ -44,11 +45,13 @@ def _make(run: Runner, name: str, note: Dict[str, Any], save: Callable[[], None]
     directory = f"{CONFIGFS}/{name.partition('/')[0]}"
     if not os.path.isdir(CONFIGFS):
         run(["modprobe", "rdma_cm"])
+    if not os.path.isdir(CONFIGFS):
+        raise HostError(f"qos: {CONFIGFS} does not exist: rdma_cm is not loaded, or configfs is not mounted")
     if not os.path.isdir(directory):
         note["made"] = True
         save()
         try:
-            os.mkdir(directory)
+            writing.make_directories(directory)
         except OSError as error:
             text = f"qos: {directory}, in which RDMA-CM's type of service is, cannot be made: {error.strerror}"
             raise HostError(text) from error

@@ -26,6 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import writing
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.links.nm_node import NodeTree
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.links.nm_sriov import node
 
@@ -57,8 +58,8 @@ class Driver:
         monkeypatch.setattr(qos_live, "CONFIGFS", str(self.configfs))
         monkeypatch.setattr(discover_qos, "attach", self.attach)
         monkeypatch.setattr(command, "find", lambda tool: f"/usr/sbin/{tool}")
-        mkdir, rmdir = os.mkdir, os.rmdir
-        monkeypatch.setattr(os, "mkdir", lambda path, *rest, **more: self._made(str(path), mkdir, *rest, **more))
+        rmdir = os.rmdir
+        monkeypatch.setattr(writing, "make_directories", self._made)
         monkeypatch.setattr(os, "rmdir", lambda path, **rest: self._removed(str(path), rmdir, **rest))
 
     def state(self) -> Any:
@@ -72,10 +73,10 @@ class Driver:
     def _attribute(self, hca: str) -> Path:
         return self.configfs / hca / "ports/1/default_roce_tos"
 
-    def _made(self, path: str, mkdir: Any, *rest: Any, **more: Any) -> None:
-        mkdir(path, *rest, **more)
+    def _made(self, path: str) -> None:
+        """As configfs does it; other directories are made as ever."""
+        os.makedirs(path, exist_ok=True)
         if os.path.dirname(path) == str(self.configfs):
-            # As the kernel does it.
             attribute = self._attribute(os.path.basename(path))
             os.makedirs(attribute.parent)
             attribute.write_text(f"{self.tos[os.path.basename(path)]}\n")
@@ -357,6 +358,18 @@ def test_a_change_that_fails_is_taken_back(tree: NodeTree, driver: Driver, refus
     assert driver.state() == state
     driver.refuse = ""
     converge(tree, driver)
+    assert (files(tree), driver.state()) == (before, state)
+
+
+def test_a_kernel_without_configfs_is_named_and_dcb_is_taken_back(tree: NodeTree, driver: Driver) -> None:
+    before, state = files(tree), driver.state()
+    driver.configfs.rmdir()
+    with pytest.raises(
+        HostError, match="does not exist: rdma_cm is not loaded, or configfs is not mounted; everything"
+    ):
+        converge(tree, driver, ASKED)
+    assert ["modprobe", "rdma_cm"] in driver.calls
+    driver.configfs.mkdir()
     assert (files(tree), driver.state()) == (before, state)
 
 
