@@ -51,6 +51,10 @@ _value:
           of the links.
       type: list
       elements: str
+    qos:
+      description: Ports with the quality of service of RoCE, and its values, with C(rdma_links_qos).
+      type: list
+      elements: dict
   sample:
     links:
       - name: rdma-rail0
@@ -61,6 +65,7 @@ _value:
         mtu: 9000
         rail_table: 100
     unmanaged: []
+    qos: []
 """
 
 from typing import Any, Callable, Dict, List, Mapping
@@ -77,7 +82,7 @@ def links(context: Mapping[str, Any], variables: Mapping[str, Any]) -> Dict[str,
     plan = _node_plan.links(host, _inventory.typed(host, own, plan_variables.options_of()), variables)
     for warning in plan.warnings:
         _for_people.warn(f"{host}: {warning}")
-    return {"links": plan.links, "unmanaged": plan.unmanaged}
+    return {"links": plan.links, "unmanaged": plan.unmanaged, "qos": plan.qos}
 
 
 class FilterModule:

@@ -91,8 +91,9 @@ options:
   links:
     description:
       - All links of the node as C(links), and as C(unmanaged) the ports that NetworkManager must not manage, as the
-        filter P(zerocopy.rdma.links#filter) plans them. A profile that an earlier call wrote for a link that is no
-        longer listed is removed, and what was active on its port before is activated again.
+        filter P(zerocopy.rdma.links#filter) plans them, and as C(qos) the ports with the quality of service of RoCE. A
+        profile that an earlier call wrote for a link that is no longer listed is removed, and what was active on its
+        port before is activated again.
       - Profiles match the MAC address (for IPoIB, the port GUID), so NetworkManager gives a port that comes back from a
         pod its address and MTU again, without Ansible. For a port that is in a pod at the moment, only its profile is
         written, see RV(in_pod).
@@ -105,6 +106,10 @@ options:
       - Rejects ports that carry the default route, one of its next hops, or this Ansible connection (also below a bond,
         VLAN or bridge). Also rejects bonds, members of bonds and bridges, ports that are configured by
         systemd-networkd, ifupdown or by hand, and networks that contain the controller or the default gateway.
+      - The quality of service of RoCE is set with C(dcb) of iproute2 and in configfs, now, at boot, and when a netdev
+        comes back from a pod. The settings that a port had before are restored when it is no longer listed, unless
+        somebody has changed them since. Where a driver offers no Data Center Bridging, only RDMA-CM's type of service
+        is set, with a warning.
       - NetworkManager's address conflict detection (RFC 5227) rejects an address that another station uses, now and at
         every boot. It does not work on IPoIB.
     type: dict

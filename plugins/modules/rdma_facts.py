@@ -35,7 +35,8 @@ options:
       - Subsets of facts to return. V(!) before a name leaves that subset out.
       - RV(ansible_facts.rdma.usable), RV(ansible_facts.rdma.excluded), RV(ansible_facts.rdma.warnings) and
         RV(ansible_facts.rdma.signature) are always returned.
-      - The names are V(all), V(hcas), V(counters) (error counters of the ports), V(kernel_log) (warnings about faults
+      - The names are V(all), V(hcas), V(counters) (error counters of the ports), V(qos)
+        (quality of service of Ethernet ports), V(kernel_log) (warnings about faults
         of HCAs that the kernel has reported since boot), V(gpus), V(affinity) and V(system).
     type: list
     elements: str
@@ -234,6 +235,26 @@ ansible_facts:
                 error_counters:
                   description:
                     - Error counters since the card was last reset. A counter that the device does not keep is absent.
+                  type: dict
+                qos:
+                  description:
+                    - Quality of service of an Ethernet port. V(null) for InfiniBand. A value that the driver does not
+                      offer is V(null) too.
+                    - C(netdev) is what was asked, a slave if the port's own is a bond. C(dcb) says whether its driver
+                      offers Data Center Bridging (DCB), V(offered) or V(not_offered), or why that is unknown, V(away)
+                      (a pod may have it), V(not_asked) (a recorded node) or V(refused).
+                    - From DCB netlink, C(managed_by) is V(host) or V(firmware). C(trust) is V(dscp), V(pcp) or V(none).
+                      C(dscp) has the priority of each of the 64 DSCPs, and C(pfc) the priorities with priority flow
+                      control. C(ets) has C(traffic_classes) by priority, and C(algorithms) and C(bandwidth) (percent)
+                      by traffic class. C(buffers) has the buffer of each priority (C(of_priorities)) and C(sizes) in
+                      bytes. C(pauses_sent) and C(pauses_received) count pause frames of each priority.
+                    - C(congestion) has the priorities for which the port sends congestion notification packets (CNPs,
+                      C(notify)) and slows down when it receives some (C(react)), and the C(cnp_dscp) and
+                      C(cnp_priority) of those that it sends, as far as drivers of NVIDIA show them; those of the kernel
+                      show them to root only.
+                    - C(roce_tos) is the default type of service of RDMA-CM. It is V(null) as long as nobody has created
+                      the port's directory in configfs, since this module creates none.
+                    - C(cnp_sent), C(cnp_handled) and C(ecn_marked) count packets.
                   type: dict
         gpus:
           description:

@@ -9,9 +9,10 @@
 Files in reading order: ``gather`` (the room as one call), ``tree`` (reads a file system below any root), ``pci``,
 ``nvswitch``, ``gpu``, ``infiniband`` (HCAs and their ports), ``netlink`` (requests and answers), ``nldev`` (RDMA
 netlink), ``interfaces``, ``routes``, ``netdev``, ``port_netdev`` (which netdev is which port's), ``ethtool`` (rates
-that a driver supports), ``system`` (kernel, IOMMU, services), ``units`` (processes of systemd's units), ``unix_file``
-(whose socket that is), ``grpc`` (calls over one), ``kernel_log`` (messages and faults in them), ``counters`` (errors of
-ports), ``selection`` (which ports may carry RDMA traffic), ``warnings``.
+that a driver supports), ``dcb`` (Data Center Bridging), ``qos`` (how ports treat RoCE), ``system`` (kernel, IOMMU,
+services), ``units`` (processes of systemd's units), ``unix_file`` (whose socket that is), ``grpc`` (calls over one),
+``kernel_log`` (messages and faults in them), ``counters`` (errors of ports), ``selection`` (which ports may carry RDMA
+traffic), ``warnings``.
 
 May import ``_facts`` and ``_values``; the standard library of Python 3.8, and pyroute2 where it is installed.
 """

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     kernel_log,
     nvswitch,
     port_netdev,
+    qos,
     routes,
     selection,
 )
@@ -37,7 +38,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.write import 
 
 # Those that are sections of the facts.
 _SECTIONS = ("hcas", "gpus", "affinity", "system")
-SUBSETS = ("hcas", "counters", "kernel_log", "gpus", "affinity", "system")
+SUBSETS = ("hcas", "counters", "qos", "kernel_log", "gpus", "affinity", "system")
 
 
 @dataclass
@@ -135,6 +136,8 @@ def observe(root: str, options: GatherOptions) -> Facts:
     usable, excluded = selection.select(tree, hcas, options.drivers, options.allow_software, managing, netdevs)
     if tree.live:
         _add_max_rates(hcas)
+    if "qos" in options.subsets:
+        qos.attach(tree, hcas)
 
     numa_nodes = discover_system.numa_nodes(tree)
     distances = discover_system.numa_distances(tree, numa_nodes)

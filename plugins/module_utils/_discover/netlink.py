@@ -88,16 +88,19 @@ def attributes(raw: bytes, offset: int = 0) -> Dict[int, bytes]:
 
 
 def attributes_at(raw: bytes, offset: int) -> Dict[int, bytes]:
-    """Attributes by number, from ``offset`` to the end."""
-    found = {}
+    """Attributes by number, from ``offset`` to the end; of several with one number the last."""
+    return dict(each(raw, offset))
+
+
+def each(raw: bytes, offset: int) -> Iterator[Tuple[int, bytes]]:
+    """All attributes from ``offset`` to the end, as (number, value)."""
     while offset + 4 <= len(raw):
         length, kind = struct.unpack_from("=HH", raw, offset)
         if length < 4:
             break
         # Above them are the flags NLA_F_NESTED and NLA_F_NET_BYTEORDER.
-        found[kind & 0x3FFF] = raw[offset + 4 : offset + length]
+        yield kind & 0x3FFF, raw[offset + 4 : offset + length]
         offset += (length + 3) & ~3
-    return found
 
 
 def number(value: Optional[bytes]) -> Optional[int]:

@@ -6,6 +6,7 @@
 
 """The typed model of a node: what discover found, read and written in one place.
 
-In reading order: :mod:`model`, :mod:`findings` (codes with their text), :mod:`reasons` and :mod:`warnings` (the codes),
-:mod:`topology`, :mod:`read`, :mod:`write`. It may import :mod:`_values` only, and runs on nodes as well.
+In reading order: :mod:`model`, :mod:`qos`, :mod:`findings` (codes with their text), :mod:`reasons` and
+:mod:`warnings` (the codes), :mod:`topology`, :mod:`read`, :mod:`write`. It may import :mod:`_values` only, and runs on
+nodes as well.
 """

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings impo
     Usable,
     Warn,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.qos import Qos
 
 # Of one text. A file of sysfs is one page at most.
 MOST_CHARACTERS = 16384
@@ -150,7 +151,8 @@ class Port:
 
     ``state`` is the logical state (``DOWN``, ``INIT``, ``ARMED``, ``ACTIVE``), ``physical_state`` the link training
     state (``LinkUp``, ``Disabled``, ``Polling``, ...), ``link_layer`` ``InfiniBand`` or ``Ethernet``.
-    ``max_rate_gbps`` is what the netdev's driver supports (ethtool), known only where netlink was used.
+    ``max_rate_gbps`` is what the netdev's driver supports (ethtool), known only where netlink was used. ``qos`` is of
+    Ethernet ports, where that subset was asked for.
     """
 
     number: int
@@ -169,6 +171,7 @@ class Port:
     umad: Optional[CharDevice] = None
     issm: Optional[CharDevice] = None
     error_counters: Dict[str, int] = field(default_factory=dict)
+    qos: Optional[Qos] = None
 
 
 @dataclass

@@ -18,7 +18,7 @@ import re
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Callable, Dict, List, Tuple, Type, TypeVar, Union, get_type_hints
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model, qos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
@@ -29,6 +29,7 @@ MOST_ENTRIES = 4096
 # Of all reasons and warnings together.
 MOST_TEXT = 1 << 19
 _LARGEST = 1 << 64
+_MOST_DSCPS = 64
 
 SUBSETS = ("hcas", "gpus", "affinity", "system")
 _SHOWN = 60
@@ -122,6 +123,23 @@ def _path_class(value: Any) -> str:
     return str(value)
 
 
+def _optional(parse: Parse) -> Parse:
+    return lambda value: None if value is None else parse(value)
+
+
+def _numbers(value: Any) -> List[int]:
+    """Of priorities, traffic classes, buffers or DSCPs, of which there are most."""
+    if not isinstance(value, list) or len(value) > _MOST_DSCPS:
+        raise _wrong(value, f"a list of at most {_MOST_DSCPS} integers")
+    return [_count(number) for number in value]
+
+
+_OF_QOS: Dict[type, Tuple[Parse, Tuple[str, ...]]] = {
+    qos.Qos: (_optional(_numbers), ("dscp", "pfc", "pauses_sent", "pauses_received")),
+    qos.Ets: (_numbers, ("traffic_classes", "bandwidth")),
+    qos.Buffers: (_numbers, ("of_priorities", "sizes")),
+    qos.Congestion: (_optional(_numbers), ("notify", "react")),
+}
 _interface = _like(functools.lru_cache(maxsize=MOST_ENTRIES)(address.prefix), "an IP address with prefix length")
 _ADDRESS = _like(pci.is_address, "a PCI address such as 0000:1a:00.0")
 _RIGHT: Dict[Tuple[type, str], Parse] = {
@@ -132,11 +150,13 @@ _RIGHT: Dict[Tuple[type, str], Parse] = {
     (GpuAffinity, "address"): _ADDRESS,
     (model.NetdevRoute, "to"): _interface,
     (model.NetdevRule, "source"): _interface,
+    **{(kind, name): parse for kind, (parse, names) in _OF_QOS.items() for name in names},
     (Facts, "signature"): _like(_SIGNATURE.fullmatch, "hexadecimal digits"),
 }
 _RIGHT_EACH: Dict[Tuple[type, str], Parse] = {
     (model.Port, "pkeys"): _like(pkey.is_pkey, "a P_Key such as 0xffff"),
     (model.Netdev, "addresses"): _interface,
+    (qos.Ets, "algorithms"): _like(qos.ALGORITHMS.__contains__, f"one of {', '.join(qos.ALGORITHMS)}"),
 }
 
 
@@ -175,10 +195,6 @@ def _map_of(parse_entry: Parse) -> Parse:
         return found
 
     return parse
-
-
-def _optional(parse: Parse) -> Parse:
-    return lambda value: None if value is None else parse(value)
 
 
 def _one_of(every: List[Parse], right: str) -> Parse:

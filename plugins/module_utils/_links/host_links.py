@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import SOFTWARE_DEVICE, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits, qos, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER, MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.ports import (
     PORTS,
@@ -35,7 +35,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 UNMANAGE_VFS = "rdma_links_unmanage_vfs"
 # Any of these makes the role plan links. In the order in which a message names them.
-_ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU, vfs.VFS)
+_ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU, vfs.VFS, qos.QOS)
 
 # Room for all rails below the kernel's own routing tables (253 to 255).
 _FIRST_TABLE = 100
@@ -45,13 +45,14 @@ _TYPES = {"InfiniBand": "infiniband", "Ethernet": "ethernet"}
 
 @dataclass
 class LinkPlan:
-    """``links`` and ``unmanaged`` are options of ``_prepare/links``; ``warnings`` is what it cannot do.
+    """``links``, ``unmanaged`` and ``qos`` are options of ``_prepare/links``; ``warnings`` is what it cannot do.
 
     ``rails`` are the ports of all rails, also those that have no netdev to configure.
     """
 
     links: List[Dict[str, Any]] = field(default_factory=list)
     unmanaged: List[Dict[str, Any]] = field(default_factory=list)
+    qos: List[Dict[str, Any]] = field(default_factory=list)
     rails: List[Dict[str, Any]] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
 
@@ -199,6 +200,14 @@ def _link(
     return link
 
 
+def _qos(values: Mapping[str, Any], rails: Mapping[int, Candidate]) -> List[Dict[str, Any]]:
+    """Of a port that a pod has taken together with its HCA nobody knows the link layer; the node does."""
+    wanted = qos.intent(values)
+    given = {} if wanted is None else {name: value for name, value in asdict(wanted).items() if value is not None}
+    ports_ = [port for port in rails.values() if given and port.hca and port.link_layer in (None, "Ethernet")]
+    return [{"hca": port.hca, "port": port.number, **given} for port in ports_]
+
+
 def _unmanaged(every: Sequence[Candidate]) -> List[Dict[str, Any]]:
     addresses_ = [port.pci for port in every if port.vf and port.pci and port.barred_codes == {VF}]
     return [{"pci": address} for address in dict.fromkeys(addresses_)]
@@ -279,6 +288,7 @@ def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     result.rails = [
         {"name": str(rail), "hca": port.hca, "port": port.number, "pci": port.pci or ""} for rail, port in rails.items()
     ]
+    result.qos = _qos(values, rails)
     tables, guids = rail_tables(planned), vfs.guids(values, rails, facts)
     for rail, port in rails.items():
         if not port.configurable or not (rail in planned or values.get(MTU) or values.get(vfs.VFS)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import qos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import mtu as values_mtu
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey, vlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import (
@@ -49,11 +50,13 @@ def of_values(values: Mapping[str, Any]) -> Iterator[Problem]:
     mtu = values.get(MTU)
     if mtu is not None:
         yield from refused(MTU, mtu, lambda value: values_mtu.check(value, None))
+    yield from qos.of_values(values)
 
 
 def of_layer(values: Mapping[str, Any], layer: Optional[str], because: str) -> Iterator[Problem]:
     """Values that do not fit the link layer; ``because`` says how it is known."""
     mtu, mode = values.get(MTU), values.get(MODE)
+    yield from qos.of_layer(values, layer, because)
     if mtu is not None and values_mtu.SMALLEST <= mtu <= values_mtu.largest(None):
         yield from refused(MTU, mtu, lambda value: values_mtu.check(value, layer, mode), f"but {because}: ")
     if layer == "InfiniBand" and values.get(VLAN) is not None:

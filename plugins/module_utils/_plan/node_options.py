@@ -61,6 +61,7 @@ def _links(values: Values, links: LinkPlan) -> PartOptions:
         "rollback_seconds": values["rdma_links_rollback_seconds"],
         "links": links.links,
         "unmanaged": links.unmanaged,
+        "qos": links.qos,
     }
 
 

@@ -6,8 +6,8 @@
 
 """Rules for values that people write, one for each kind, and what sentences about them need.
 
-In reading order: :mod:`problem` (what is wrong, and the exception that rules raise); links: :mod:`address`,
-:mod:`mac`, :mod:`guid`, :mod:`mtu`, :mod:`pkey`, :mod:`vlan`, :mod:`pci`, :mod:`sriov`; Kubernetes: :mod:`names`,
+In reading order: :mod:`problem` (what is wrong, and the exception that rules raise); links: :mod:`address`, :mod:`mac`,
+:mod:`guid`, :mod:`mtu`, :mod:`pkey`, :mod:`vlan`, :mod:`roce`, :mod:`pci`, :mod:`sriov`; Kubernetes: :mod:`names`,
 :mod:`quantity`, :mod:`image`; nodes: :mod:`directory`, :mod:`duration`, :mod:`kernel_module`, :mod:`memlock`,
 :mod:`writing` (directories and files where others may write, too);
 anywhere: :mod:`integer`, :mod:`hostnames`, :mod:`host_file`, :mod:`text`, :mod:`plain`, :mod:`protobuf`, :mod:`redact`,

@@ -374,7 +374,23 @@ def test_filter(facts_of: Facts) -> None:
     found = links_filter({}, own)
     assert [link["hca"] for link in found["links"]] == ["mlx5_0", "mlx5_1"]
     assert found["unmanaged"] == []
-    assert links_filter({}, hostvars(None)) == {"links": [], "unmanaged": []}
+    assert links_filter({}, hostvars(None)) == {"links": [], "unmanaged": [], "qos": []}
+
+
+def test_rails_get_the_quality_of_service_of_roce(facts_of: Facts) -> None:
+    found = plan(facts_of("case-h100-roce"), qos=True, qos_priority=5, rails=2)
+    wanted = {"priority": 5, "dscp": 26, "cnp_priority": 6, "cnp_dscp": 48}
+    assert [(port["hca"], port["port"]) for port in found.qos] == [(rail["hca"], 1) for rail in found.rails]
+    assert [{name: port[name] for name in wanted} for port in found.qos] == [wanted] * 2
+    # Without addresses there is nothing for NetworkManager.
+    assert found.links == []
+    assert [port.wanted.priority for port in request.parse_qos(found.qos)] == [5, 5]
+    assert plan(facts_of("case-h100-roce"), subnet="10.0.0.0/16", rails=2).qos == []
+
+
+def test_infiniband_needs_none(facts_of: Facts) -> None:
+    with pytest.raises(PlanError, match="rdma_links_qos is True, but this node's links are InfiniBand: leave it out"):
+        plan(facts_of("a100-01"), qos=True)
 
 
 def test_filter_sees_the_variables_of_the_play(facts_of: Facts) -> None:

@@ -392,8 +392,8 @@ def test_subsets_leave_parts_out(facts_of) -> None:
     ("requested", "expected"),
     [
         (["all"], list(gather.SUBSETS)),
-        (["!counters"], ["hcas", "kernel_log", "gpus", "affinity", "system"]),
-        (["all", "!system", "!counters"], ["hcas", "kernel_log", "gpus", "affinity"]),
+        (["!counters"], ["hcas", "qos", "kernel_log", "gpus", "affinity", "system"]),
+        (["all", "!system", "!counters"], ["hcas", "qos", "kernel_log", "gpus", "affinity"]),
         (["gpus", "hcas"], ["hcas", "gpus"]),
         ([], list(gather.SUBSETS)),
     ],

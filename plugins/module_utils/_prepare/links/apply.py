@@ -22,12 +22,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
     keyfile,
     live,
     ports,
+    qos,
+    qos_live,
+    qos_unit,
     vf_guids,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import NetworkManager
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import QosPort
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
     LinkChanges,
     LinkState,
+    QosChange,
     interfaces,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
@@ -52,7 +57,14 @@ def _uuids(entry: FileChange) -> List[str]:
 class LinkTransaction:
     """One change of the node, whole or not at all."""
 
-    def __init__(self, node: LinkState, plan: LinkChanges, run: Runner, seconds: Optional[int]) -> None:
+    def __init__(
+        self,
+        node: LinkState,
+        plan: LinkChanges,
+        run: Runner,
+        seconds: Optional[int],
+        roce: Sequence[QosPort] = (),
+    ) -> None:
         """``seconds``: NetworkManager rolls back after so long without confirmation; ``None``: it does not."""
         self._node = node
         self._ledger = node.ledger
@@ -62,6 +74,8 @@ class LinkTransaction:
         self._manager = NetworkManager(run)
         self._live = node.tree.live
         self._is_elsewhere = False
+        self._roce = roce
+        self._qos_done: List[QosChange] = []
 
     def apply(self) -> Optional[str]:
         """Do what is planned; returns the open checkpoint, if there is one."""
@@ -109,6 +123,8 @@ class LinkTransaction:
         ports.remember(self._node, plan)
         for change in plan.vfs:
             notes.setdefault("vfs", {}).setdefault(change.pci, change.before)
+        if plan.qos.notes:
+            notes.setdefault("qos", {}).update(plan.qos.notes)
         if self._live:
             notes["pending"] = {**notes.get("pending", {}), **plan.pending}
         self._ledger.save()
@@ -163,10 +179,22 @@ class LinkTransaction:
             self._give_back([(name, after) for name, _before, after in plan.mtus])
         if plan.again:
             plan.warnings += live.restore(self._manager, plan.again)
+        self._set_qos()
+
+    def _set_qos(self) -> None:
+        """Last, because a NIC may take its link down for it. Raises HostError."""
+        notes = self._ledger.notes.get("qos", {})
+        for change in self._plan.qos.changes:
+            self._qos_done.append(change)
+            qos_live.apply(self._run, change, notes[change.name], self._ledger.save)
+        lost = qos.build(self._node, self._roce).changes if self._qos_done else ()
+        if lost:
+            text = lost[0].change
+            raise HostError(f"qos: {text.name} is {text.before} although {text.after} was set: the driver refuses it")
 
     def _make_vfs(self, numbers: Sequence[Tuple[str, int]]) -> Dict[str, List[str]]:
         plan = self._plan
-        if vf_guids.UNIT_PATH in plan.pending:
+        if vf_guids.UNIT_PATH in plan.pending or qos_unit.UNIT_PATH in plan.pending:
             must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
         mtus = {entry.pci: entry.mtu for entry in plan.pfs if entry.mtu}
         anew = {entry.pci for entry in plan.vfs if entry.guids}
@@ -219,6 +247,10 @@ class LinkTransaction:
             with contextlib.suppress(HostError):
                 # It may have expired, and then it is rolled back already.
                 self._manager.roll_back(opened)
+        for setting in reversed(self._qos_done):
+            # What the driver refused is as it was.
+            if qos.now(self._node, setting.name).get(setting.what) != setting.before:
+                attempt(qos_live.undo, self._run, setting, ledger.notes["qos"][setting.name])
         for entry in plan.files:
             attempt(put_back, entry)
         if self._live:
@@ -233,9 +265,14 @@ class LinkTransaction:
             names = [entry.name for entry in parents if entry]
             names += [upper for name in names for upper in netdev.upper_netdevs(self._node.tree, name)]
             every = [self._node.interfaces.get(name) for name in names]
-            attempt(self._give_back, [(entry.name, entry.mtu) for entry in every if entry and entry.mtu])
+            mtus = [(entry.name, entry.mtu) for entry in every if entry and entry.mtu]
+            # Without links, there may be no NetworkManager.
+            if mtus or plan.load:
+                attempt(self._give_back, mtus)
         # What could not be put back has to stay known, as after a run that was killed.
         if not problems:
+            made = [name for name, note in notes.get("qos", {}).items() if note["made"]]
+            qos_live.forget((name, note) for name, note in ledger.notes.get("qos", {}).items() if name not in made)
             attempt(self._forget, notes)
         return problems
 
@@ -253,6 +290,11 @@ class LinkTransaction:
         _set(notes, "sysctl", {key: value for key, value in sysctls.items() if key in kept})
         pfs = {entry.pci for entry in plan.pfs}
         _set(notes, "vfs", {pci: number for pci, number in notes.get("vfs", {}).items() if pci in pfs})
+        left = {name: note for name, note in notes.get("qos", {}).items() if name not in plan.qos.notes}
+        hcas = {name.partition("/")[0] for name in plan.qos.notes}
+        if self._live:
+            qos_live.forget((name, note) for name, note in left.items() if name.partition("/")[0] not in hcas)
+        _set(notes, "qos", plan.qos.notes)
         ports.settle(notes, plan)
         notes.pop("pending", None)
         self._ledger.save()

@@ -60,11 +60,12 @@ def _hcas(tree: Tree) -> Sequence[Hca]:
 def _node(ledger: Ledger, wanted: LinkRequest, runner: Runner) -> LinkState:
     tree = Tree(ledger.files.root)
     netdevs = interfaces(tree)
+    by_hca = any(link.selector.kind == "hca" for link in wanted.links)
     return LinkState(
         tree=tree,
         ledger=ledger,
         interfaces=netdevs,
-        hcas=_hcas(tree) if any(link.selector.kind == "hca" for link in wanted.links) else (),
+        hcas=_hcas(tree) if by_hca or wanted.qos or ledger.notes.get("qos") else (),
         routes=netdev.default_routes(tree),
         session=guard.session(tree, netdevs, guard.ssh_connection(tree)) if tree.live else None,
         snapshot=_Asked(runner) if tree.live else None,
@@ -95,15 +96,18 @@ def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> D
     return _converge(files, request(options), runner, check)
 
 
+def _planned(node: LinkState, wanted: LinkRequest) -> LinkChanges:
+    return links_plan.build(node, wanted.links, wanted.unmanaged, wanted.qos)
+
+
 def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) -> Dict[str, Any]:
     ledger = Ledger(files, CONCERN, NOTES)
     unconfirmed = files.live and "checkpoint" in ledger.notes
     plan = None
     if check or not unconfirmed:
-        plan = ledger.steady(lambda: links_plan.build(_node(ledger, wanted, runner), wanted.links, wanted.unmanaged))
-        todo = (
-            plan.changes or plan.pending or plan.files or plan.left or plan.remembered != ledger.notes.get("links", {})
-        )
+        plan = ledger.steady(lambda: _planned(_node(ledger, wanted, runner), wanted))
+        known = (ledger.notes.get("links", {}), ledger.notes.get("qos", {}))
+        todo = plan.changes or plan.pending or plan.files or plan.left or (plan.remembered, plan.qos.notes) != known
         if check or not todo:
             if not check:
                 ledger.clear()
@@ -116,9 +120,9 @@ def _converge(files: Files, wanted: LinkRequest, runner: Runner, check: bool) ->
             checkpoint.finish_earlier(ledger, runner)
         # Again: another run may have changed the node while this one waited for the lock.
         node = _node(ledger, wanted, runner)
-        plan = links_plan.build(node, wanted.links, wanted.unmanaged)
+        plan = _planned(node, wanted)
         seconds = wanted.rollback_seconds if wanted.transaction else None
-        opened = apply.LinkTransaction(node, plan, runner, seconds).apply()
+        opened = apply.LinkTransaction(node, plan, runner, seconds, wanted.qos).apply()
     result = {**_result(plan), "unfinished": False}
     if opened:
         result.update(checkpoint=opened, rollback_seconds=seconds)

@@ -21,13 +21,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
     keyfile,
     leave,
     ports,
+    qos,
+    qos_unit,
     request,
     resolve,
     vf_guids,
     vfs,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, Selector
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import Link, QosPort, Selector
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resolve import Target
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
     LinkChanges,
@@ -151,9 +153,11 @@ def _files(
         (keyfile.UDEV_PATH, keyfile.udev_text(unmanaged, mtus, rules)),
         (vf_guids.SCRIPT_PATH, vf_guids.script_text(scripted)),
         (vf_guids.UNIT_PATH, vf_guids.unit_text(scripted)),
+        *qos.files(plan.qos),
     ):
         if text is not None:
-            wanted.append(File(path, text, lines=path in (keyfile.SYSCTL_PATH, keyfile.UDEV_PATH)))
+            lines = (keyfile.SYSCTL_PATH, keyfile.UDEV_PATH, qos_unit.UDEV_PATH)
+            wanted.append(File(path, text, lines=path in lines))
     plan.files = node.ledger.compare(wanted)
     plan.warnings += node.ledger.warnings
     return owned
@@ -344,8 +348,10 @@ def _report(link: Link, target: Target, group: Sequence[Profile], live: bool) ->
     }
 
 
-def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector]) -> LinkChanges:
-    """What has to change so that the node has these links and no others of ours.
+def build(
+    node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector], roce: Sequence[QosPort] = ()
+) -> LinkChanges:
+    """What has to change so that the node has these links and no others of ours, and ``roce`` their quality of service.
 
     :raises HostError: a link is impossible, or would endanger the node; nothing was changed.
     """
@@ -360,6 +366,8 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
         for profile in group:
             sysctls.update(keyfile.sysctls(profile, link.rail_table))
     plan.pfs = vfs.wanted(node.tree, links, targets, node.ledger.notes.get("links", {}))
+    plan.qos = qos.build(node, roce)
+    plan.warnings += plan.qos.warnings
     unmanaged = vfs.selectors(plan.pfs, unmanaged)
     owned = _files(plan, node, profiles, sysctls, unmanaged)
     plan.edited = _edited(plan, node, owned, profiles)
@@ -370,7 +378,7 @@ def build(node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector])
         plan.vfs = vfs.changes(node, plan.pfs)
         plan.vf_mtus = vfs.mtus(node, plan.pfs, plan.vfs)
         changed = {entry.path for entry in plan.files if entry.before != entry.after}
-        plan.pending.update(dict.fromkeys(changed & {keyfile.VFS_PATH, vf_guids.UNIT_PATH}))
+        plan.pending.update(dict.fromkeys(changed & {keyfile.VFS_PATH, vf_guids.UNIT_PATH, qos_unit.UNIT_PATH}))
         handed = _hand(plan, node, unmanaged, targets)
         plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])

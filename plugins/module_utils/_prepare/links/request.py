@@ -21,9 +21,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
     names,
     pci,
     pkey,
+    roce,
     vlan,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.roce import RoceQos
 
 # NetworkManager's file name, an interface-like id, and room for ".8001.nmconnection".
 _LONGEST_NAME = 64
@@ -66,6 +68,19 @@ class Child:
     def suffix(self) -> str:
         """As NetworkManager and the kernel append it to the parent's name."""
         return str(self.number) if self.kind == "vlan" else f"{self.number:04x}"
+
+
+@dataclass(frozen=True)
+class QosPort:
+    """RoCE's quality of service on a port of an HCA."""
+
+    hca: str
+    port: int
+    wanted: RoceQos
+
+    @property
+    def name(self) -> str:
+        return f"{self.hca}/{self.port}"
 
 
 @dataclass(frozen=True)
@@ -260,6 +275,21 @@ def parse_unmanaged(entries: Sequence[Mapping[str, Any]]) -> List[Selector]:
     return found
 
 
+def parse_qos(entries: Sequence[Mapping[str, Any]]) -> List[QosPort]:
+    """:raises HostError: a value cannot be right, or a port is named twice."""
+    found = []
+    seen: Dict[str, str] = {}
+    for entry in entries:
+        port = selector("qos", {"hca": entry["hca"], "port": entry.get("port")})
+        where = f"qos: {port.value}/{port.port}"
+        _once(seen, where, where, "this port")
+        given = {name: entry[name] for name in roce.RULES if entry.get(name) is not None}
+        for name, value in given.items():
+            checked(f"{where}: {name}", value, roce.RULES[name])
+        found.append(QosPort(port.value, port.port, RoceQos(**given)))
+    return found
+
+
 def _dicts(options: Dict[str, Any], **others: Any) -> Dict[str, Any]:
     return {"type": "list", "elements": "dict", "default": [], "options": options, **others}
 
@@ -298,6 +328,13 @@ _LINK = {
 SPEC: Dict[str, Any] = {
     "links": _dicts(_LINK),
     "unmanaged": _dicts({"pci": {"type": "str"}, "mac": {"type": "str"}}),
+    "qos": _dicts(
+        {
+            "hca": {"type": "str", "required": True},
+            "port": {"type": "int"},
+            **{name: {"type": "int"} for name in roce.RULES},
+        }
+    ),
     "rollback_seconds": {"type": "int", "default": 60},
     "confirm": {"type": "str"},
     "root": {"type": "path", "default": "/"},
@@ -310,6 +347,7 @@ class LinkRequest(NamedTuple):
 
     links: Sequence[Link] = ()
     unmanaged: Sequence[Selector] = ()
+    qos: Sequence[QosPort] = ()
     rollback_seconds: int = 60
     transaction: bool = True
 
@@ -324,5 +362,6 @@ def request(options: Mapping[str, Any]) -> LinkRequest:
     return LinkRequest(
         links=parse(options["links"]),
         unmanaged=parse_unmanaged(options["unmanaged"]),
+        qos=parse_qos(options["qos"]),
         rollback_seconds=checked("rollback_seconds", options["rollback_seconds"], duration.rollback_seconds),
     )

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import int
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.netdev import DefaultRoutes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.qos import Ets, dscp_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.document import (
     by_name,
     flag,
@@ -25,7 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.docu
     text,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, qos_unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.guard import SshSession
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import DIRECTORY, Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change
@@ -101,6 +102,44 @@ class VfChange:
         return [Change("vfs", self.pci, self.before, self.after)]
 
 
+@dataclass(frozen=True)
+class QosChange:
+    """One setting of a port (``mlx5_0/1``): ``dscp``, ``ets``, ``pfc`` or ``tos``, with values as notes have them."""
+
+    name: str
+    netdev: str
+    what: str
+    before: Any
+    after: Any
+
+    def _shown(self, value: Any) -> str:
+        if self.what == "tos":
+            return "unknown" if value is None else str(value)
+        if self.what == "ets":
+            return str(Ets(**value))
+        if self.what == "dscp":
+            return dscp_text(value) if value else "none (the VLAN tag is trusted)"
+        return ", ".join(map(str, value)) or "none"
+
+    @property
+    def change(self) -> Change:
+        words = {"dscp": "DSCP map", "ets": "ETS", "pfc": "PFC", "tos": "RDMA-CM type of service"}
+        return Change("qos", f"{self.netdev} {words[self.what]}", self._shown(self.before), self._shown(self.after))
+
+
+@dataclass
+class QosPlan:
+    """``changes`` in their order; ``notes`` of all ports that are asked for, or that are away and get something back.
+
+    ``ports`` are those of the script.
+    """
+
+    changes: List[QosChange] = field(default_factory=list)
+    notes: Dict[str, Any] = field(default_factory=dict)
+    ports: List[qos_unit.Port] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+
+
 def interfaces(tree: Tree) -> Dict[str, Interface]:
     """All netdevs of the node by name. Raises HostError."""
     try:
@@ -147,6 +186,7 @@ class LinkChanges:
     vfs: List[VfChange] = field(default_factory=list)
     vf_mtus: List[Tuple[str, int, int]] = field(default_factory=list)
     handed: List[Tuple[str, bool]] = field(default_factory=list)
+    qos: QosPlan = field(default_factory=QosPlan)
     left: List[str] = field(default_factory=list)
     kept: List[str] = field(default_factory=list)
     alone: List[str] = field(default_factory=list)
@@ -191,6 +231,7 @@ class LinkChanges:
         found += [
             Change("connection", name, "disconnected", f"connected on {dev.name}") for dev, _u, name in self.again
         ]
+        found += [entry.change for entry in self.qos.changes]
         words = {True: "managed", False: "unmanaged"}
         found += [Change("device", name, words[not managed], words[managed]) for name, managed in self.handed]
         return found
@@ -211,7 +252,18 @@ _CHECKPOINT = record(
     },
 )
 _PORT = record({"mac": maybe(text), "addresses": listed(text), "rules": listed(text)}, {"mtu": number})
-# ``unmanaged`` are the kinds of selectors by their values; of ports see ``ports``.
+_ETS = record({"traffic_classes": listed(number), "algorithms": listed(text), "bandwidth": listed(number)}, {})
+_QOS = record(
+    {
+        "netdev": text,
+        "mac": text,
+        "before": record({}, {"dscp": listed(number), "ets": _ETS, "pfc": listed(number), "tos": number}),
+        "wanted": by_name(maybe(number)),
+        "made": flag,
+    },
+    {},
+)
+# ``unmanaged`` are the kinds of selectors by their values; of ports see ``ports``, of ``qos`` see there.
 # ``profiles`` of a checkpoint are the uuids that each file may have after a rollback; it was created between ``since``
 # and ``until`` (CLOCK_BOOTTIME, ms). ``up`` are uuids of what is active with it, ``sysctl`` and ``sysctl_file`` what
 # there was before: NetworkManager does not roll these back.
@@ -224,6 +276,7 @@ NOTES = {
     "ports": by_name(_PORT),
     "alone": by_name(flag),
     "vfs": by_name(number),
+    "qos": by_name(_QOS),
     "pending": by_name(maybe(text)),
     "checkpoint": _CHECKPOINT,
 }

@@ -16,6 +16,7 @@ import difflib
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import qos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence, Map
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
 
@@ -30,6 +31,7 @@ _KINDS = {
     "vfs": "vfs",
     "vf_guid": "vfs",
     "device": "links",
+    "qos": "qos",
     "sandbox_record": "sandbox_records",
 }
 _SHOWN = 3
@@ -105,8 +107,11 @@ def _kernel(node: HostEvidence, result: Map) -> Iterator[Check]:
 
 def _links(node: HostEvidence, result: Map) -> Iterator[Check]:
     wanted = "rdma_links_mtu" in node.values
-    mtus = [port.netdev.name for _hca, port, _name in node.ports() if port.netdev] if wanted else []
-    yield from _live(node, "links", result, mtus)
+    known = [port.netdev.name for _hca, port, _name in node.ports() if port.netdev] if wanted else []
+    told = qos.wrong_netdevs(node)
+    settings = [entry["name"] for entry in result.get("changes") or [] if entry["kind"] == "qos"]
+    known += [name for name in settings if name.partition(" ")[0] in told]
+    yield from _live(node, "links", result, known)
     yield from _persistence(node, "links", result, "")
     if result.get("unfinished"):
         yield node.check("links", "warn", "", "an interrupted change of the links was never completed", "", "links")

@@ -44,7 +44,7 @@ def _duplicates(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
             yield node.check("duplicate_address", "fail", name, text, remedy, "links", **evidence)
 
 
-def _odd(entries: Sequence[Entry]) -> Iterator[Tuple[HostEvidence, str, str, str, Dict[str, str]]]:
+def odd(entries: Sequence[Entry]) -> Iterator[Tuple[HostEvidence, str, str, str, Dict[str, str]]]:
     """Node, subject and value of those that are not as most are, the usual value, and hosts by value."""
     counts = Counter(value for _node, _subject, value in entries)
     table = {
@@ -73,7 +73,7 @@ def _drivers_of_fleet(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
         for name, version in own[node.host].items():
             members.setdefault((node.group, name), []).append((node, name, version))
     for (group, name), entries in members.items():
-        for node, _name, version, usual, table in _odd(entries):
+        for node, _name, version, usual, table in odd(entries):
             rows = "; ".join(f"{value}: {hosts}" for value, hosts in table.items())
             text = f"{name} is {version}, most of group {group} have {usual} ({rows})"
             remedy = "Use the same kernel and driver versions on all nodes of a group."
@@ -91,7 +91,7 @@ def _firmware(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
             if hca.board_id and hca.firmware:
                 boards.setdefault((node.group, hca.board_id), []).append((node, hca.name, hca.firmware))
     for (group, board), entries in boards.items():
-        for node, name, version, usual, table in _odd(entries):
+        for node, name, version, usual, table in odd(entries):
             text = f"{name} ({board}) has firmware {version}, most of group {group} have {usual}"
             remedy = "Use the same firmware version on all cards of the same model."
             yield node.check("firmware", "warn", name, text, remedy, hosts=table[version])

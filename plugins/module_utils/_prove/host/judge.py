@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import (
     facts,
     fleet,
     live,
+    qos,
     site_checks,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
@@ -42,6 +43,7 @@ def _of_state(nodes: Sequence[HostEvidence], found: Sequence[Check]) -> List[Che
 def _of_node(node: HostEvidence) -> List[Check]:
     found = [node.unanswered(text) for text in node.unusable]
     found += node.guarded("its facts", lambda: _of_state([node], facts.of_node(node)))
+    found += node.guarded("its quality of service", lambda: _of_state([node], qos.of_node(node)))
     found += node.guarded("its comparison with the plan", lambda: drift.of_node(node) if node.facts else [])
     sent = node.sent if node.facts else None
     return found + node.guarded("the checks of rdma_verify_checks", lambda: site_checks.of_node(node, sent))
@@ -53,7 +55,8 @@ def _counters(node: HostEvidence, now: float) -> List[Check]:
 
 def of_looks(nodes: Sequence[HostEvidence]) -> List[Check]:
     """Verdicts of facts and drift alone, of each host and of hosts together."""
-    return [*_of_state(nodes, fleet.of_fleet(nodes)), *(check for node in nodes for check in _of_node(node))]
+    together = [*fleet.of_fleet(nodes), *qos.of_fleet(nodes)]
+    return [*_of_state(nodes, together), *(check for node in nodes for check in _of_node(node))]
 
 
 def judge(
