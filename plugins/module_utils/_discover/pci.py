@@ -210,14 +210,31 @@ def capabilities(config: bytes) -> Iterator[Tuple[int, int]]:
         offset = config[offset + 1] & ~3
 
 
-def _config(tree: Tree, address: str) -> Optional[bytes]:
-    """The configuration space of a function, ``None`` where this user may read no more than its header."""
+def capability_space(tree: Tree, address: str) -> Optional[bytes]:
+    """256 bytes of a function's configuration space: its header, the list of its capabilities, and device control.
+
+    The rest is zero: reading all of it can stop a card (lspci(8), ``-xxx``). ``None`` where this user may read no more
+    than the header.
+    """
     path = DEVICES + "/" + address + "/config"
-    config = tree.data(path)
-    if config is not None and len(config) <= _CONFIG_HEADER_SIZE:
-        tree.unreadable["/" + path] = "permission"
+    header = tree.head(path, _CONFIG_HEADER_SIZE)
+    if header is None or len(header) < _CONFIG_HEADER_SIZE:
         return None
-    return config
+    space = bytearray(header.ljust(0x100, b"\0"))
+    offset, seen = header[0x34] & ~3, set()
+    while _CONFIG_HEADER_SIZE <= offset <= 0x100 - 4 and offset not in seen:
+        seen.add(offset)
+        control = offset + _DEVICE_CONTROL
+        for at in (offset, control):
+            if at == control and (space[offset] != _PCIE_CAPABILITY or at > 0x100 - 2):
+                continue
+            found = tree.head(path, 2, at)
+            if found is None or len(found) < 2:
+                tree.unreadable.setdefault("/" + path, "permission")
+                return None
+            space[at : at + 2] = found
+        offset = space[offset + 1] & ~3
+    return bytes(space)
 
 
 def acs_flags(tree: Tree, address: str) -> Optional[List[str]]:
@@ -227,8 +244,12 @@ def acs_flags(tree: Tree, address: str) -> Optional[List[str]]:
     peer-to-peer DMA through a bridge (drivers/pci/p2pdma.c, ``pci_bridge_has_acs_redir``). ``None`` when the extended
     configuration space cannot be read: the kernel shows an unprivileged user the first 64 bytes only.
     """
-    config = _config(tree, address)
+    path = DEVICES + "/" + address + "/config"
+    config = tree.data(path)
     if config is None:
+        return None
+    if len(config) <= _CONFIG_HEADER_SIZE:
+        tree.unreadable["/" + path] = "permission"
         return None
     for identifier, offset in extended_capabilities(config, 8):
         if identifier == _ACS_CAPABILITY:
@@ -249,9 +270,9 @@ def relaxed_ordering(tree: Tree, address: str) -> Optional[bool]:
     ``None`` where it has no such register, or the user may not read it. A VF has none of its own: its PF's counts
     (section 9.3.5.4).
     """
-    config = _config(tree, address)
-    for identifier, offset in capabilities(config or b""):
-        if identifier == _PCIE_CAPABILITY and config and offset + _DEVICE_CONTROL + 2 <= len(config):
-            (control,) = struct.unpack_from("<H", config, offset + _DEVICE_CONTROL)
+    space = capability_space(tree, address) or b""
+    for identifier, offset in capabilities(space):
+        if identifier == _PCIE_CAPABILITY and offset + _DEVICE_CONTROL + 2 <= len(space):
+            (control,) = struct.unpack_from("<H", space, offset + _DEVICE_CONTROL)
             return bool(control & _RELAXED_ORDERING)
     return None

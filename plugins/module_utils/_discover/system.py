@@ -142,9 +142,11 @@ def iommu_mode(modes: Mapping[str, Optional[str]]) -> Optional[str]:
 
 def kernel_parameters(tree: Tree) -> Optional[List[str]]:
     """Words of the kernel's command line about IOMMU and PCI. Others may name hosts, or be secrets of an installer."""
-    text = tree.text("proc/cmdline")
-    words = [] if text is None else text.replace('"', "").split()
-    return None if text is None else [word for word in words if KERNEL_PARAMETER.fullmatch(word)]
+    line = tree.data("proc/cmdline")
+    if line is None:
+        return None
+    words = line.decode("ascii", "replace").replace('"', "").split()
+    return [word for word in words if KERNEL_PARAMETER.fullmatch(word)]
 
 
 def _processor(tree: Tree) -> Dict[str, str]:

@@ -237,8 +237,10 @@ def record(source: Source, out: Tree, conceal: Conceal) -> None:
         text = source.text(path)
         if text:
             out.file(path, conceal.text(text))
-    parameters = (source.text("proc/cmdline") or "").split()
-    out.file("proc/cmdline", " ".join(word for word in parameters if _PARAMETERS.fullmatch(word)))
+    line = source.data("proc/cmdline")
+    if line is not None:
+        parameters = line.decode("utf-8", "replace").split()
+        out.file("proc/cmdline", " ".join(word for word in parameters if _PARAMETERS.fullmatch(word)))
     boot = re.search("(?m)^btime [0-9]+$", source.text("proc/stat") or "")
     if boot:
         out.file("proc/stat", boot.group(0))
