@@ -37,7 +37,9 @@ GATHER_FIRST = "gather them first (role rdma_discover)"
 
 _SIGNATURE = re.compile(r"[0-9a-f]{1,64}")
 # About IOMMU and PCI; such words are shown to be copied into a boot loader's configuration.
-KERNEL_PARAMETER = re.compile(r"(?:(?:[a-z]+_)?iommu(?:\.[a-z_]+)?|pcie?(?:_[a-z_]+)?)(?:=[A-Za-z0-9_.,:;/@+-]*)?")
+KERNEL_PARAMETER = re.compile(
+    r"(?:[a-z]+_)?iommu(?:\.[a-z_]+)?(?:=[A-Za-z0-9_.,:+-]*)?|pcie?(?:_[a-z_]+)?(?:=[A-Za-z0-9_.,:;/@=+-]*)?"
+)
 
 Parse = Callable[[Any], Any]
 _T = TypeVar("_T")

@@ -15,6 +15,7 @@ drivers/pci/pci.c: options of ``pci=`` are separated by commas, devices of one o
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -24,6 +25,8 @@ _PASSTHROUGH = "iommu=pt"
 _GENERIC = "iommu.passthrough="
 _TRUE = ("1", "y", "Y", "on", "On", "ON", "t", "T")
 _ACS = "disable_acs_redir="
+# An address, a path of them, or a vendor's device (pci:8086:347a).
+_DEVICE = re.compile(r"(?:pci:)?[0-9A-Fa-f:./]+")
 
 
 @dataclass
@@ -76,7 +79,7 @@ def _without_redirection(found: BootProposal, bridges: Sequence[str]) -> None:
         for option in word[len("pci=") :].split(","):
             if option.startswith(_ACS):
                 # Of several, only the last counts; so do these.
-                named = [device for device in option[len(_ACS) :].split(";") if device]
+                named = [device for device in option[len(_ACS) :].split(";") if _DEVICE.fullmatch(device)]
             elif option:
                 others.append(option)
     wanted = list(dict.fromkeys([*named, *filter(is_address, bridges)]))
