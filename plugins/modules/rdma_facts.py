@@ -237,8 +237,8 @@ ansible_facts:
                   type: dict
         gpus:
           description:
-            - GPUs with C(index), C(pci) and C(pcie_link) as above, and the C(model) and C(uuid) that the driver reports.
-              An idle GPU lowers the speed of its link.
+            - GPUs with C(index), C(pci) and C(pcie_link) as above, and the C(model) and C(uuid) that the driver
+              reports. An idle GPU lowers the speed of its link.
             - C(index) counts GPUs in PCI order, as C(nvidia-smi) does. The warning C(gpu_index) reports where they
               differ, for example when a GPU is not bound to the NVIDIA driver.
           returned: when O(gather_subset) has V(gpus)

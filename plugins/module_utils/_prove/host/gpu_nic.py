@@ -17,7 +17,7 @@ ordering) and 9.3.5.4 (that a VF has the PF's); Linux 5.12, drivers/infiniband/h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
@@ -32,6 +32,7 @@ _PASS, _UNKNOWN, _WARN = "pass", "impossible", "warn"
 _AWAY = "the facts have no place of one of the two in PCIe"
 _GUEST = "{} on the host of this virtual machine"
 _LOOK_THERE = "Look at the host of the virtual machine: what counts is set there."
+_AS_ROOT = "Verify as root: others may not read PCI configuration space."
 _NOT_TOLD = "whether this is a virtual machine, whose hypervisor would decide"
 
 
@@ -67,7 +68,7 @@ STATES: Mapping[str, Mapping[str, State]] = {
         "on": State(_WARN, "ACS redirects their traffic to the root complex on {about}"),
         "guest": State(_UNKNOWN, _GUEST.format("ACS"), _LOOK_THERE),
         "machine_unknown": State(_UNKNOWN, f"ACS: {_NOT_TOLD}"),
-        "unreadable": State(_UNKNOWN, "ACS of {about}", "Verify as root: others may not read PCI configuration space."),
+        "unreadable": State(_UNKNOWN, "ACS of {about}", _AS_ROOT),
         "unknown": State(_UNKNOWN, f"ACS, as {_AWAY}"),
     },
     IOMMU: {
@@ -91,7 +92,7 @@ STATES: Mapping[str, Mapping[str, State]] = {
             " port has a fault with it.",
         ),
         "guest": State(_UNKNOWN, _GUEST.format("relaxed ordering"), _LOOK_THERE),
-        "unknown": State(_UNKNOWN, "relaxed ordering of {about}"),
+        "unknown": State(_UNKNOWN, "relaxed ordering of {about}", _AS_ROOT),
     },
     MEMORY: {
         "dmabuf": State(_PASS, "memory by DMA-BUF"),
@@ -162,7 +163,7 @@ class _Pair:
     gpu: Optional[Gpu]
     hca: Optional[Hca]
     # Of a VF, the HCA of its PF, if that is here.
-    card: Optional[Hca] = field(default=None)
+    card: Optional[Hca]
 
     @property
     def kind(self) -> Optional[str]:
@@ -204,18 +205,17 @@ def _iommu(pair: _Pair) -> Part:
     if system.virtual:
         return Part(IOMMU, "guest")
     places = {f"GPU {pair.entry.gpu}": pair.gpu and pair.gpu.pci, pair.name: pair.hca and pair.hca.pci}
-    # Facts of earlier versions have one mode for all devices.
-    of_all = None if system.iommu == "mixed" else system.iommu
+    # Facts of earlier versions have one mode for all devices, or say that they differ.
     modes = {
-        name: system.iommu_modes.get(function.address, of_all) if function else None
+        name: system.iommu_modes.get(function.address, system.iommu) if function else None
         for name, function in places.items()
     }
-    for state in ("translated", None):
-        about = tuple(name for name, mode in modes.items() if mode == state)
-        if about and state:
-            return Part(IOMMU, "translated_arm" if system.arch == "aarch64" else state, about)
-        if about:
-            return Part(IOMMU, "unknown", about)
+    translated = tuple(name for name, mode in modes.items() if mode == "translated")
+    unknown = tuple(name for name, mode in modes.items() if mode not in ("off", "passthrough"))
+    if translated:
+        return Part(IOMMU, "translated_arm" if system.arch == "aarch64" else "translated", translated)
+    if unknown:
+        return Part(IOMMU, "unknown", unknown)
     if system.virtual is None:
         return Part(IOMMU, "machine_unknown")
     return Part(IOMMU, "passthrough" if "passthrough" in modes.values() else "off")
@@ -260,8 +260,8 @@ def _link(pair: _Pair) -> Part:
     if narrow and of_gpu:
         bad.append(f"GPU {pair.entry.gpu} (x{of_gpu.width} of x{of_gpu.max_width})")
     if hca and of_nic and of_nic.degraded:
-        now, best = f"{of_nic.speed_gts:g} GT/s x{of_nic.width}", f"{of_nic.max_speed_gts:g} GT/s x{of_nic.max_width}"
-        bad.append(f"{hca.name} ({now} of {best})")
+        now, best = f"{of_nic.speed_gts or 0:g} GT/s x{of_nic.width}", f"{of_nic.max_speed_gts or 0:g} GT/s"
+        bad.append(f"{hca.name} ({now} of {best} x{of_nic.max_width})")
     if bad:
         return Part(LINK, "degraded", tuple(bad))
     unknown = []

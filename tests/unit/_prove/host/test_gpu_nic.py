@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gather
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import VERDICTS, Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import gpu_nic, gpu_nic_checks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.gpu_nic import PARTS, STATES, PairVerdict
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import Facts, node
+from ansible_collections.zerocopy.rdma.tests.unit.fleet import topology_tree
 
 Raw = dict[str, Any]
 
@@ -173,8 +176,9 @@ def test_facts_of_an_earlier_version_are_judged_as_far_as_they_go(facts_of: Fact
     facts["system"]["iommu"] = "off"
     found = states(judged(facts)[0])
     assert (found["acs"], found["iommu"]) == ("machine_unknown", "machine_unknown")
-    facts["system"]["iommu"] = "mixed"
-    assert states(judged(facts)[0])["iommu"] == "unknown"
+    for mode in ("mixed", "another", None):
+        facts["system"]["iommu"] = mode
+        assert states(judged(facts)[0])["iommu"] == "unknown"
 
 
 def test_an_hca_that_is_not_there_is_not_judged(facts_of: Facts) -> None:
@@ -183,6 +187,19 @@ def test_an_hca_that_is_not_there_is_not_judged(facts_of: Facts) -> None:
     found = judged(facts)[0]
     assert (found.name, found.verdict) == ("GPU 0/mlx5_9", "impossible")
     assert {name for name, state in states(found).items() if STATES[name][state].verdict == "pass"} == {"memory"}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in topology_tree.CASES.glob("*.yml")))
+def test_of_published_topologies_nothing_is_right_that_nobody_published(tmp_path: Path, name: str) -> None:
+    """They have paths and links, but neither ACS nor IOMMU nor the driver of a GPU."""
+    root = tmp_path / "machine"
+    topology_tree.write(name, root)
+    facts = gather.gather(str(root))
+    found = judged(facts)
+    assert len(found) == sum(len(entry["nearest"]) for entry in facts["affinity"])
+    assert {verdict.verdict for verdict in found} <= {"impossible", "warn"}
+    unknown = [{part.name for part in verdict.parts if part.known.verdict == "impossible"} for verdict in found]
+    assert all(parts >= {"acs", "iommu", "relaxed_ordering", "memory"} for parts in unknown)
 
 
 # What makes one part worse, in the facts of any node with pairs; the first of them that fits changes something.
