@@ -258,7 +258,8 @@ ansible_facts:
                   type: dict
         gpus:
           description:
-            - GPUs with C(index), C(pci) as above, and the C(model) and C(uuid) that the driver reports.
+            - GPUs with C(index), C(pci) and C(pcie_link) as above, and the C(model) and C(uuid) that the driver
+              reports. An idle GPU lowers the speed of its link.
             - C(index) counts GPUs in PCI order, as C(nvidia-smi) does. The warning C(gpu_index) reports where they
               differ, for example when a GPU is not bound to the NVIDIA driver.
           returned: when O(gather_subset) has V(gpus)
@@ -308,8 +309,12 @@ ansible_facts:
             - C(modules) has the state of each kernel module that the hardware needs, V(loaded), V(builtin),
               V(available), V(missing) or V(unknown).
             - C(iommu) is V(off), V(passthrough), V(translated) or V(mixed) for the GPUs and HCAs. C(acs) has, for each
-              bridge between a GPU and its nearest HCAs, whether ACS redirects their traffic to the root complex. It
-              needs the subset V(affinity).
+              bridge between a GPU and its nearest HCAs, whether ACS redirects their traffic to the root complex, and
+              C(acs_flags) the bits that do, as C(lspci) names them. Both need the subset V(affinity).
+            - C(iommu_modes) has the mode of each GPU and its nearest HCAs, C(relaxed_ordering) whether such an HCA may
+              use PCIe relaxed ordering, both by PCI address. Root only can read the latter.
+            - C(kernel_parameters) are the words of the kernel's command line about IOMMU and PCI, C(arch) is the
+              processor's architecture as C(uname -m) names it, and C(virtual) whether the node is a virtual machine.
           returned: when O(gather_subset) has V(system)
           type: dict
         warnings:

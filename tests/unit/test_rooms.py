@@ -47,6 +47,7 @@ TEXTS_OF_OTHERS = {
     "RoCE v2",
     "Open Kernel Module",
     "Max locked memory",
+    "CPU implementer",
     "Call failed: ",
     "was not provided",
     "not activatable",

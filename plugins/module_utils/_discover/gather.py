@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import (
     counters,
@@ -32,7 +32,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity, Warn
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, System
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, PciFunction, System
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.write import plain
 
@@ -69,18 +69,40 @@ def subsets(requested: Sequence[str]) -> List[str]:
 
 def _acs(
     tree: Tree, gpus: Sequence[Gpu], hcas: Sequence[Hca], entries: Sequence[GpuAffinity]
-) -> Dict[str, Optional[bool]]:
+) -> Dict[str, Optional[List[str]]]:
     """ACS of every bridge between a GPU and its nearest HCAs, where the path stays below a switch."""
     places = {hca.name: hca.pci for hca in hcas if hca.pci}
-    found: Dict[str, Optional[bool]] = {}
+    found: Dict[str, Optional[List[str]]] = {}
     for gpu, entry in zip(gpus, entries):
         for name in entry.nearest:
             if entry.paths[name] in ("PIX", "PXB"):
                 left, right, _shared = topology.bridges_between(gpu.pci, places[name])
                 for address in left + right:
                     if address not in found:
-                        found[address] = discover_pci.acs_redirects(tree, address)
+                        found[address] = discover_pci.acs_flags(tree, address)
     return found
+
+
+def _near(hcas: Sequence[Hca], entries: Sequence[GpuAffinity]) -> List[Tuple[Hca, PciFunction]]:
+    """HCAs that a GPU should use, and where they are."""
+    wanted = {name for entry in entries for name in entry.nearest}
+    return [(hca, hca.pci) for hca in hcas if hca.name in wanted and hca.pci and not hca.software]
+
+
+def _of_pairs(tree: Tree, gpus: Sequence[Gpu], hcas: Sequence[Hca], entries: Sequence[GpuAffinity]) -> System:
+    """What decides how fast GPUs and their nearest HCAs reach each other."""
+    system = System()
+    acs = _acs(tree, gpus, hcas, entries)
+    system.acs = {address: None if flags is None else bool(flags) for address, flags in acs.items()}
+    system.acs_flags = {address: flags for address, flags in acs.items() if flags}
+    near = _near(hcas, entries)
+    for hca, function in near:
+        own = hca.sriov.pf_address or function.address
+        system.relaxed_ordering[function.address] = discover_pci.relaxed_ordering(tree, own)
+    if gpus:
+        functions = [*(gpu.pci for gpu in gpus), *(function for _hca, function in near)]
+        system.virtual = discover_system.is_virtual(tree, functions)
+    return system
 
 
 def _without_cuda(tree: Tree, gpus: Sequence[Gpu], kernel: Optional[str]) -> List[Warn]:
@@ -144,9 +166,8 @@ def observe(root: str, options: GatherOptions) -> Facts:
     assignable, passing = selection.assignable(usable, excluded), selection.passing(excluded)
     affinity = topology.affinity(gpus, hcas, assignable, len(numa_nodes), distances, passing)
     netns_mode = nldev.netns_mode if nldev else discover_system.netns_mode(tree)
-    system = System(numa_nodes=numa_nodes, netns_mode=netns_mode)
-    if "affinity" in options.subsets:
-        system.acs = _acs(tree, gpus, hcas, affinity)
+    system = _of_pairs(tree, gpus, hcas, affinity) if "affinity" in options.subsets else System()
+    system.numa_nodes, system.netns_mode = numa_nodes, netns_mode
     if "system" in options.subsets:
         system.kernel = discover_system.kernel_release(tree)
         needed = discover_system.needed_modules(hcas, gpus, [nic.driver for nic in nics if nic.driver])
@@ -155,7 +176,12 @@ def observe(root: str, options: GatherOptions) -> Facts:
         system.rdma_cm = discover_system.rdma_cm(tree)
         system.gpudirect = discover_system.gpudirect(tree, gpus, system.kernel, system.modules)
         places = [gpu.pci.address for gpu in gpus] + [hca.pci.address for hca in hcas if hca.pci]
-        system.iommu = discover_system.iommu_mode(tree, places)
+        modes = discover_system.iommu_modes(tree, places)
+        system.iommu = discover_system.iommu_mode(modes)
+        wanted = {gpu.pci.address for gpu in gpus} | {function.address for _hca, function in _near(hcas, affinity)}
+        system.iommu_modes = {address: mode for address, mode in modes.items() if gpus and address in wanted}
+        system.kernel_parameters = discover_system.kernel_parameters(tree)
+        system.arch = discover_system.architecture(tree)
         system.memlock = discover_system.memlock(tree)
         system.nri = discover_system.nri(tree)
 

@@ -97,5 +97,6 @@ def gpus(tree: Tree, functions: Sequence[PciFunction], vendors: Sequence[str], c
         model, uuid = _from_nvidia(tree, pci.address)
         if model is None and pci.driver == "amdgpu":
             model, uuid = _from_amdgpu(tree, pci.address)
-        found.append(Gpu(index=len(found), pci=pci, model=model, uuid=uuid))
+        link = discover_pci.link(tree, pci.address)
+        found.append(Gpu(index=len(found), pci=pci, model=model, uuid=uuid, pcie_link=link))
     return found

@@ -4,10 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""PCI functions: identity, place in the PCIe tree, link, SR-IOV role and Access Control Services.
+"""PCI functions: identity, place in the PCIe tree, link, SR-IOV role, Access Control Services, relaxed ordering.
 
-Sources: Documentation/ABI/testing/sysfs-bus-pci (Linux), PCI Express Base Specification 6.0 sections 7.5 (link),
-7.7.12 (ACS extended capability), 9 (SR-IOV).
+Sources: Documentation/ABI/testing/sysfs-bus-pci (Linux), PCI Express Base Specification 6.0 sections 7.5 (link and
+device control), 7.7.12 (ACS extended capability), 9 (SR-IOV).
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ _SPEED = re.compile(r"^([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*GT/s", re.ASCII)
 
 _CONFIG_HEADER_SIZE = 64
 _ACS_CAPABILITY = 0x000D
-_ACS_P2P_REQUEST_REDIRECT = 0x04
-_ACS_P2P_COMPLETION_REDIRECT = 0x08
-_ACS_P2P_EGRESS_CONTROL = 0x20
+# Bits of ACS control that keep peers apart, with lspci's names.
+_ACS_REDIRECTS = {"ReqRedir": 0x04, "CmpltRedir": 0x08, "EgressCtrl": 0x20}
+_PCIE_CAPABILITY = 0x10
+_DEVICE_CONTROL = 8
+_RELAXED_ORDERING = 0x10
 
 
 def components(real_path: str) -> List[str]:
@@ -123,10 +125,11 @@ def _link_of(tree: Tree, directory: str) -> PcieLink:
 _EMULATED = frozenset(("1b36:000c", "8086:3420", "104c:8232", "104c:8233", "15ad:07a0"))
 
 
-def _emulated(tree: Tree, along: Sequence[str]) -> bool:
+def is_emulated(tree: Tree, along: Sequence[str]) -> bool:
     """Whether the port above a function is not the one that its card is plugged into, as in a virtual machine.
 
-    A card has a port above it. One that has not was given to the machine without.
+    ``along`` are the PCI addresses down to the function itself. A card has a port above it. One that has not was given
+    to the machine without.
     """
     if len(along) < 2:
         return True
@@ -149,7 +152,7 @@ def link(tree: Tree, address: str) -> Optional[PcieLink]:
     both = ((own.speed_gts, port.speed_gts), (own.width, port.width))
     if any(here and there and here != there for here, there in both):
         return PcieLink(speed_gts=own.speed_gts, width=own.width)
-    if _emulated(tree, along):
+    if is_emulated(tree, along):
         return own
     if own.max_speed_gts and port.max_speed_gts:
         own.max_speed_gts = min(own.max_speed_gts, port.max_speed_gts)
@@ -198,12 +201,48 @@ def extended_capabilities(config: bytes, size: int) -> Iterator[Tuple[int, int]]
         offset = header >> 20
 
 
-def acs_redirects(tree: Tree, address: str) -> Optional[bool]:
-    """Whether ACS on a bridge sends peer-to-peer traffic up to the root complex.
+def capabilities(config: bytes) -> Iterator[Tuple[int, int]]:
+    """Identifier and offset of each capability in the first 256 bytes of a configuration space."""
+    offset, seen = config[0x34] & ~3 if len(config) > _CONFIG_HEADER_SIZE else 0, set()
+    while _CONFIG_HEADER_SIZE <= offset <= min(len(config), 0x100) - 4 and offset not in seen:
+        seen.add(offset)
+        yield config[offset], offset
+        offset = config[offset + 1] & ~3
 
-    True when P2P Request Redirect, P2P Completion Redirect or P2P Egress Control is enabled, the bits for which the
-    kernel refuses peer-to-peer DMA through a bridge (drivers/pci/p2pdma.c, ``pci_bridge_has_acs_redir``). ``None`` when
-    the extended configuration space cannot be read: the kernel shows an unprivileged user the first 64 bytes only.
+
+def capability_space(tree: Tree, address: str) -> Optional[bytes]:
+    """256 bytes of a function's configuration space: its header, the list of its capabilities, and device control.
+
+    The rest is zero: reading all of it can stop a card (lspci(8), ``-xxx``). ``None`` where this user may read no more
+    than the header.
+    """
+    path = DEVICES + "/" + address + "/config"
+    header = tree.head(path, _CONFIG_HEADER_SIZE)
+    if header is None or len(header) < _CONFIG_HEADER_SIZE:
+        return None
+    space = bytearray(header.ljust(0x100, b"\0"))
+    offset, seen = header[0x34] & ~3, set()
+    while _CONFIG_HEADER_SIZE <= offset <= 0x100 - 4 and offset not in seen:
+        seen.add(offset)
+        control = offset + _DEVICE_CONTROL
+        for at in (offset, control):
+            if at == control and (space[offset] != _PCIE_CAPABILITY or at > 0x100 - 2):
+                continue
+            found = tree.head(path, 2, at)
+            if found is None or len(found) < 2:
+                tree.unreadable.setdefault("/" + path, "permission")
+                return None
+            space[at : at + 2] = found
+        offset = space[offset + 1] & ~3
+    return bytes(space)
+
+
+def acs_flags(tree: Tree, address: str) -> Optional[List[str]]:
+    """The bits of ACS by which a bridge sends peer-to-peer traffic up to the root complex, with lspci's names.
+
+    P2P Request Redirect, P2P Completion Redirect and P2P Egress Control are the bits for which the kernel refuses
+    peer-to-peer DMA through a bridge (drivers/pci/p2pdma.c, ``pci_bridge_has_acs_redir``). ``None`` when the extended
+    configuration space cannot be read: the kernel shows an unprivileged user the first 64 bytes only.
     """
     path = DEVICES + "/" + address + "/config"
     config = tree.data(path)
@@ -215,6 +254,25 @@ def acs_redirects(tree: Tree, address: str) -> Optional[bool]:
     for identifier, offset in extended_capabilities(config, 8):
         if identifier == _ACS_CAPABILITY:
             (control,) = struct.unpack_from("<H", config, offset + 6)
-            redirects = _ACS_P2P_REQUEST_REDIRECT | _ACS_P2P_COMPLETION_REDIRECT | _ACS_P2P_EGRESS_CONTROL
-            return bool(control & redirects)
-    return False
+            return [name for name, bit in _ACS_REDIRECTS.items() if control & bit]
+    return []
+
+
+def acs_redirects(tree: Tree, address: str) -> Optional[bool]:
+    """Whether ACS on a bridge sends peer-to-peer traffic up to the root complex; ``None`` as for :func:`acs_flags`."""
+    flags = acs_flags(tree, address)
+    return None if flags is None else bool(flags)
+
+
+def relaxed_ordering(tree: Tree, address: str) -> Optional[bool]:
+    """Whether a function may mark its transactions as relaxed ordered (device control, section 7.5.3.4).
+
+    ``None`` where it has no such register, or the user may not read it. A VF has none of its own: its PF's counts
+    (section 9.3.5.4).
+    """
+    space = capability_space(tree, address) or b""
+    for identifier, offset in capabilities(space):
+        if identifier == _PCIE_CAPABILITY and offset + _DEVICE_CONTROL + 2 <= len(space):
+            (control,) = struct.unpack_from("<H", space, offset + _DEVICE_CONTROL)
+            return bool(control & _RELAXED_ORDERING)
+    return None

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, pci, units, unix_file
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree, is_number
@@ -20,7 +20,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Hca,
     Limit,
     Memlock,
+    PciFunction,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import KERNEL_PARAMETER
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
@@ -36,6 +38,8 @@ _RUNTIME_UNITS = ("containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2
 _RUNTIME_COMMANDS = ("containerd", "crio")
 # Memory regions on dma-buf file descriptors exist since Linux 5.12 (ib_uverbs, UVERBS_METHOD_REG_DMABUF_MR).
 _DMABUF_SINCE = (5, 12)
+DMABUF_OPTIONS = ("CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY")
+FORMER_PEERMEM = "nv_peer_mem"
 _ACS_WITH_PASSTHROUGH = (6, 11)
 _PASSTHROUGH = {"iommu.passthrough=1", "iommu.passthrough=on", "iommu.passthrough=y"}
 
@@ -110,23 +114,70 @@ def netns_mode(tree: Tree) -> Optional[str]:
     return {"Y": "shared", "1": "shared", "N": "exclusive", "0": "exclusive"}.get(value or "")
 
 
-def iommu_mode(tree: Tree, addresses: Sequence[str]) -> Optional[str]:
-    """How the IOMMU treats the given functions (Documentation/ABI/testing/sysfs-kernel-iommu_groups).
+def iommu_modes(tree: Tree, addresses: Sequence[str]) -> Dict[str, Optional[str]]:
+    """How the IOMMU treats each of these functions (Documentation/ABI/testing/sysfs-kernel-iommu_groups).
 
     The kernel makes the directory of groups at boot and leaves it empty without an IOMMU, so no directory means that
     the node did not say. A function in no group is not translated.
     """
     groups = "sys/kernel/iommu_groups"
     if not tree.names(groups):
-        return "off" if tree.exists(groups) and "/" + groups not in tree.unreadable else None
-    kinds = set()
+        there = tree.exists(groups) and "/" + groups not in tree.unreadable
+        return dict.fromkeys(addresses, "off" if there else None)
+    found: Dict[str, Optional[str]] = {}
     for address in addresses:
         group = tree.target_name(pci.DEVICES + "/" + address + "/iommu_group")
         text = tree.text(f"{groups}/{group}/type") if group else None
-        kinds.add("off" if not group else "passthrough" if text == "identity" else "translated" if text else None)
+        found[address] = "off" if not group else "passthrough" if text == "identity" else "translated" if text else None
+    return found
+
+
+def iommu_mode(modes: Mapping[str, Optional[str]]) -> Optional[str]:
+    """The mode that all of them have, ``mixed`` where they differ, ``None`` where one is not known."""
+    kinds = set(modes.values())
     if not kinds or None in kinds:
         return None
     return "mixed" if len(kinds) > 1 else kinds.pop()
+
+
+def kernel_parameters(tree: Tree) -> Optional[List[str]]:
+    """Words of the kernel's command line about IOMMU and PCI. Others may name hosts, or be secrets of an installer."""
+    line = tree.data("proc/cmdline")
+    if line is None:
+        return None
+    words = line.decode("ascii", "replace").replace('"', "").split()
+    return [word for word in words if KERNEL_PARAMETER.fullmatch(word)]
+
+
+def _processor(tree: Tree) -> Dict[str, str]:
+    """What ``/proc/cpuinfo`` says of the first processor."""
+    found: Dict[str, str] = {}
+    for line in (tree.head("proc/cpuinfo", 8192) or b"").decode("ascii", "replace").splitlines():
+        name, _colon, value = line.partition(":")
+        if name.strip() in found:
+            break
+        found[name.strip()] = value.strip()
+    return found
+
+
+def architecture(tree: Tree) -> Optional[str]:
+    """As ``uname -m``. The kernel tells it since 6.1; before, only ARM's processors have an implementer."""
+    told = tree.text("proc/sys/kernel/arch")
+    processor = {} if told else _processor(tree)
+    return told or ("aarch64" if "CPU implementer" in processor else "x86_64" if "flags" in processor else None)
+
+
+def is_virtual(tree: Tree, functions: Sequence[PciFunction]) -> Optional[bool]:
+    """Whether this is a virtual machine: its processor says so, or one of its functions is below an emulated port.
+
+    Only x86 has a flag for it (CPUID leaf 1, ECX bit 31). ``None`` where the processor cannot be read.
+    """
+    if any(pci.is_emulated(tree, function.pcie_path) for function in functions):
+        return True
+    processor = _processor(tree)
+    if "flags" in processor:
+        return "hypervisor" in processor["flags"].split()
+    return False if "CPU implementer" in processor else None
 
 
 def _version(release: Optional[str]) -> Optional[Sequence[int]]:
@@ -144,15 +195,29 @@ def passthrough_breaks_acs(tree: Tree, release: Optional[str]) -> bool:
         return False
     if _PASSTHROUGH.isdisjoint((tree.text("proc/cmdline") or "").split()):
         return False
-    # The kernel tells its architecture since 6.1; only ARM's processors have an implementer.
-    return tree.text("proc/sys/kernel/arch") == "aarch64" or b"CPU implementer" in (
-        tree.head("proc/cpuinfo", 4096) or b""
-    )
+    return architecture(tree) == "aarch64"
+
+
+def _of_amdgpu(tree: Tree, release: Optional[str]) -> Tuple[Optional[bool], str]:
+    """Whether libraries use dma-buf with AMD's driver: they ask for two options of the kernel.
+
+    So do perftest (src/rocm_memory.c) and RCCL (src/misc/rocmwrap.cc), in the same file.
+    """
+    text = tree.text(f"boot/config-{release}") if release else None
+    if text is None:
+        return None, "not an NVIDIA GPU: depends on the driver's build"
+    missing = [name for name in DMABUF_OPTIONS if f"{name}=y" not in text.splitlines()]
+    return not missing, f"kernel {'without' if missing else 'with'} {' and '.join(missing or DMABUF_OPTIONS)}"
 
 
 def gpudirect(tree: Tree, gpus: Sequence[Gpu], release: Optional[str], modules: Dict[str, str]) -> GpuDirect:
-    """Whether peermem or dma-buf can register GPU memory (NVIDIA GPU Operator documentation, GPUDirect RDMA)."""
+    """Whether peermem or dma-buf can register GPU memory (NVIDIA GPU Operator documentation, GPUDirect RDMA).
+
+    ``nv_peer_mem`` is what nvidia_peermem was called before NVIDIA's driver 465.
+    """
     result = GpuDirect(peermem=modules.get("nvidia_peermem"))
+    if result.peermem and tree.exists(f"sys/module/{FORMER_PEERMEM}"):
+        result.peermem = "loaded"
     version = _version(release)
     driver = tree.text("proc/driver/nvidia/version")
     if not gpus:
@@ -160,7 +225,8 @@ def gpudirect(tree: Tree, gpus: Sequence[Gpu], release: Optional[str], modules: 
     elif version is not None and tuple(version) < _DMABUF_SINCE:
         result.dmabuf, result.dmabuf_reason = False, f"kernel {release} is older than 5.12"
     elif all(gpu.pci.vendor_id != "10de" for gpu in gpus):
-        result.dmabuf_reason = "not an NVIDIA GPU: depends on the driver's build"
+        amd = all(gpu.pci.driver == "amdgpu" for gpu in gpus)
+        result.dmabuf, result.dmabuf_reason = _of_amdgpu(tree, release if amd else None)
     elif driver is None:
         result.dmabuf_reason = "the NVIDIA driver is not loaded"
     else:

@@ -117,15 +117,15 @@ class Tree:
         self.unreadable["/" + path] = "too large"
         return None
 
-    def head(self, path: str, size: int) -> Optional[bytes]:
-        """At most ``size`` bytes from the start of a file that is slow to read; ``None`` as for :meth:`data`."""
+    def head(self, path: str, size: int, offset: int = 0) -> Optional[bytes]:
+        """At most ``size`` bytes from ``offset`` of a file that is slow to read; ``None`` as for :meth:`data`."""
         full = self._inside(path)
         if full is None:
             return None
         try:
             descriptor = os.open(full, _FLAGS)
             try:
-                return os.read(descriptor, size)
+                return os.pread(descriptor, size, offset) if offset else os.read(descriptor, size)
             finally:
                 os.close(descriptor)
         except OSError as error:

@@ -219,6 +219,7 @@ class Gpu:
     pci: PciFunction
     model: Optional[str] = None
     uuid: Optional[str] = None
+    pcie_link: Optional[PcieLink] = None
 
 
 Limit = Union[int, str, None]
@@ -257,6 +258,11 @@ class System:
     bridge between a GPU and an HCA whether Access Control Services redirect peer-to-peer traffic. ``versions`` are
     those of modules that have one of their own (``mlx5_core`` of OFED, ``nvidia``) and of ``rdma-core``. ``nri`` is
     whether a container runtime listens on NRI's socket, ``None`` when the kernel does not tell.
+
+    By PCI address, ``iommu_modes`` has the first three words of ``iommu`` for each GPU and HCA, ``acs_flags`` the bits
+    of each bridge that redirects (``ReqRedir``, ``CmpltRedir``, ``EgressCtrl``), ``relaxed_ordering`` whether a GPU's
+    HCA may use PCIe relaxed ordering. ``kernel_parameters`` are the words of the kernel's command line about IOMMU and
+    PCI, ``arch`` is as ``uname -m``, ``virtual`` whether the node is a virtual machine.
     """
 
     kernel: Optional[str] = None
@@ -270,6 +276,12 @@ class System:
     memlock: Optional[Memlock] = None
     numa_nodes: List[int] = field(default_factory=list)
     nri: Optional[bool] = None
+    arch: Optional[str] = None
+    virtual: Optional[bool] = None
+    kernel_parameters: Optional[List[str]] = None
+    iommu_modes: Dict[str, Optional[str]] = field(default_factory=dict)
+    acs_flags: Dict[str, List[str]] = field(default_factory=dict)
+    relaxed_ordering: Dict[str, Optional[bool]] = field(default_factory=dict)
 
 
 @dataclass

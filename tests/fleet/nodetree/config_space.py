@@ -17,7 +17,11 @@ ACS_ON = 0x001D
 ACS_POSSIBLE = 0x001F
 
 
-def config_space(function: Function, acs: bool) -> bytes:
+# Device control as the specification has it at reset: relaxed ordering and no snoop enabled, requests of 512 bytes.
+RESET, RELAXED_ORDERING = 0x2810, 0x0010
+
+
+def config_space(function: Function, acs: bool, relaxed: bool) -> bytes:
     space = bytearray(4096)
     part = function.part
     vf = function.kind == "vf"
@@ -36,6 +40,9 @@ def config_space(function: Function, acs: bool) -> bytes:
         # Conventional PCI ends with the first 256 bytes.
         return bytes(space[:256])
     struct.pack_into("<BBH", space, PCIE, 0x10, 0x00, 0x0002 | PCIE_TYPE[function.kind] << 4)
+    # The bit is reserved in a VF.
+    control = RESET if relaxed and not vf else RESET & ~RELAXED_ORDERING
+    struct.pack_into("<H", space, PCIE + 0x08, control)
     struct.pack_into("<I", space, PCIE + 0x0C, SPEED_CODE[part.speed] | part.width << 4)
     if not vf:
         struct.pack_into("<H", space, PCIE + 0x12, SPEED_CODE[function.speed] | function.width << 4)

@@ -59,7 +59,7 @@ def _write_function(node: Description, function: Function, tree: Tree) -> None:
         "resource": "\n".join(["0x0000000000000000 0x0000000000000000 0x0000000000000000"] * 7),
         "modalias": modalias,
         "uevent": "\n".join(uevent),
-        "config": config_space(function, node.acs),
+        "config": config_space(function, node.acs, node.relaxed_ordering),
     }
     # The attributes of a link exist for PCI Express alone.
     if part.width:

@@ -109,6 +109,7 @@ class Description:
     netdevs: dict[str, NetdevSpec] = field(default_factory=dict)
     default_routes: list[RouteSpec] = field(default_factory=list)
     acs: bool = False
+    relaxed_ordering: bool = True
     iommu: str = "off"
     rdma_netns: str = "shared"
     modules: ModulesSpec = field(default_factory=ModulesSpec)

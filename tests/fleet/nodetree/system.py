@@ -91,6 +91,7 @@ def write_system(node: Description, functions: list[Function], tree: Tree) -> No
     if node.iommu != "off":
         iommu = (" amd_iommu=on" if node.platform in ("rome", "genoa", "desktop") else " intel_iommu=on") + iommu
     tree.file("proc/cmdline", f"BOOT_IMAGE=/boot/vmlinuz-{node.kernel} root=LABEL=root ro{iommu}")
+    _write_processor(node, tree)
     tree.file("etc/hostname", node.host)
     tree.file("proc/uptime", "864000.00 1728000.00")
     # Every distribution has them, so what is put back after a change is the tree there was.
@@ -100,6 +101,13 @@ def write_system(node: Description, functions: list[Function], tree: Tree) -> No
     _write_modules(node, functions, tree)
     _write_gpus(node, functions, tree)
     _write_runtime(node, tree)
+
+
+def _write_processor(node: Description, tree: Tree) -> None:
+    """Of the flags, those that tell a virtual machine; devices without a port above them are only found in one."""
+    vendor = "AuthenticAMD" if node.platform in ("rome", "genoa", "desktop") else "GenuineIntel"
+    flags = "fpu vme msr pae sse2 ht" + (" hypervisor" if any(root.direct for root in node.pci) else "")
+    tree.file("proc/cpuinfo", f"processor\t: 0\nvendor_id\t: {vendor}\nflags\t\t: {flags}\n".encode())
 
 
 def _write_numa(node: Description, tree: Tree) -> None:

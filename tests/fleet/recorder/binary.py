@@ -9,9 +9,9 @@ Specification 6.0, sections 7.5 to 7.9; PCI Local Bus Specification 3.0, appendi
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.pci import extended_capabilities
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.pci import capabilities, extended_capabilities
 
 from .conceal import Conceal
 
@@ -23,22 +23,13 @@ _SERIAL = 0x0003
 _EXTENDED = {0x0001: 0x48, _SERIAL: 12, 0x000D: 8, 0x000E: 8, 0x0010: 0x40, 0x0019: 0x2C, 0x001D: 16, 0x0026: 0x40}
 
 
-def _capabilities(space: bytes) -> Iterator[Tuple[int, int]]:
-    """Identifier and offset of each capability below 0x100."""
-    at, seen = space[0x34] & ~3, set()
-    while _HEADER <= at <= min(len(space), 0x100) - 4 and at not in seen:
-        seen.add(at)
-        yield space[at], at
-        at = space[at + 1] & ~3
-
-
 def config_space(space: bytes, conceal: Conceal) -> bytes:
     """Of the same length, with the same capabilities at the same places."""
     result = bytearray(len(space))
     result[:_HEADER] = space[:_HEADER]
     if len(space) <= _HEADER:
         return bytes(result)
-    for identifier, at in _capabilities(space):
+    for identifier, at in capabilities(space):
         end = at + _CAPABILITIES.get(identifier, 2)
         result[at:end] = space[at:end]
     for identifier, at in extended_capabilities(space, 12):

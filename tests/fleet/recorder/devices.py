@@ -30,7 +30,7 @@ _NETDEV = (
     *("bonding/mode", "bonding/slaves", "bonding/active_slave"),
 )
 # Configuration space is read as a whole of bridges alone, as facts do: reading all of it can stop other cards.
-_BRIDGE, _HEADER = "0604", 64
+_BRIDGE, _NETWORK, _HEADER = "0604", "02", 64
 # ConnectX-7, the only one whose Vital Product Data facts read.
 _WITH_VPD = ("15b3", "1021", "0207")
 _LINKS = ("driver", "physfn", "iommu_group", "subsystem", "device", "master")
@@ -92,7 +92,9 @@ class Devices:
             if found is None:
                 continue
             path = f"{directory}/config"
-            space = self._source.data(path) if found.class_id[:4] == _BRIDGE else self._source.head(path, _HEADER)
+            whole = self._source.data(path) if found.class_id[:4] == _BRIDGE else None
+            listed = pci.capability_space(self._source, address) if found.class_id[:2] == _NETWORK else None
+            space = whole or listed or self._source.head(path, _HEADER)
             if space:
                 self._file(path, binary.config_space(space, self._conceal))
             if (found.vendor_id, found.device_id, found.class_id[:4]) == _WITH_VPD:

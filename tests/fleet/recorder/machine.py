@@ -36,6 +36,7 @@ _MODULES = {
     "ib_ipoib",
     "nvidia",
     "nvidia_peermem",
+    system.FORMER_PEERMEM,
 }
 
 
@@ -163,6 +164,11 @@ def _modules(source: Source, out: Tree) -> None:
             if text:
                 out.file(f"sys/module/{name}/{attribute}", text)
     for release in source.names("lib/modules"):
+        options = [f"{name}=y" for name in system.DMABUF_OPTIONS]
+        config = source.text(f"boot/config-{release}")
+        if config is not None:
+            kept = [line for line in config.splitlines() if line in options]
+            out.file(f"boot/config-{release}", "\n".join([*kept, "# CONFIG_OTHERS are left out of this recording"]))
         # Their names decide where the kernel does not tell its own.
         out.directory(f"lib/modules/{release}")
         for name in ("modules.builtin", "modules.dep"):
@@ -231,13 +237,15 @@ def record(source: Source, out: Tree, conceal: Conceal) -> None:
         text = source.text(path)
         if text:
             out.file(path, conceal.text(text))
-    parameters = (source.text("proc/cmdline") or "").split()
-    out.file("proc/cmdline", " ".join(word for word in parameters if _PARAMETERS.fullmatch(word)))
+    line = source.data("proc/cmdline")
+    if line is not None:
+        parameters = line.decode("utf-8", "replace").split()
+        out.file("proc/cmdline", " ".join(word for word in parameters if _PARAMETERS.fullmatch(word)))
     boot = re.search("(?m)^btime [0-9]+$", source.text("proc/stat") or "")
     if boot:
         out.file("proc/stat", boot.group(0))
     processor = (source.text("proc/cpuinfo") or "").split("\n\n")[0].splitlines()
-    kept = [line for line in processor if line.startswith(("processor", "model name", "CPU implementer"))]
+    kept = [line for line in processor if line.startswith(("processor", "model name", "flags", "CPU implementer"))]
     out.file("proc/cpuinfo", "\n".join(kept))
     _network(source, out, conceal)
     _modules(source, out)

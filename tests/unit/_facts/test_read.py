@@ -78,6 +78,11 @@ def test_sriov_without_keys_has_no_role(facts_of: Facts) -> None:
         (("warnings",), [{}] * 5000, "warnings has 5000 entries, at most 4096 are allowed"),
         (("affinity", 0, "paths", "mlx5_0"), 1, "affinity[0].paths.mlx5_0 is 1, it must be a string"),
         (("affinity", 0, "paths", "mlx5_0"), "FAR", "it must be one of PIX, PXB, PHB, NODE, SYS"),
+        (
+            ("system", "kernel_parameters"),
+            ["iommu=pt", "iommu=pt;$(reboot)"],
+            "system.kernel_parameters[1] is 'iommu=pt;$(reboot)', it must be a kernel parameter such as iommu=pt",
+        ),
         (("system", "acs"), {"0000:00:00.0": "on"}, "system.acs.0000:00:00.0 is 'on', it must be true or false"),
         (
             ("warnings",),

@@ -133,6 +133,67 @@ def test_acs(tmp_path: Path, config: bytes, redirects: bool) -> None:
     assert pci.acs_redirects(Tree(str(tmp_path)), NIC) is redirects
 
 
+def test_which_bits_of_acs_redirect(tmp_path: Path) -> None:
+    (function(tmp_path, NIC) / "config").write_bytes(space(capability(ACS, 0, 0x3D)))
+    assert pci.acs_flags(Tree(str(tmp_path)), NIC) == ["ReqRedir", "CmpltRedir", "EgressCtrl"]
+    (tmp_path / "sys/bus/pci/devices" / NIC / "config").write_bytes(space(capability(ACS, 0, 0x08)))
+    assert pci.acs_flags(Tree(str(tmp_path)), NIC) == ["CmpltRedir"]
+
+
+def device_control(at: int, following: int, control: int, first: int = 0) -> bytes:
+    """A header that points to a PCI Express capability (section 7.5.3), by way of another one where ``first`` is."""
+    config = bytearray(0x1000)
+    config[0x34] = first or at
+    if first:
+        config[first : first + 2] = bytes([0x01, at])
+    config[at : at + 2] = bytes([0x10, following])
+    struct.pack_into("<H", config, at + 8, control)
+    return bytes(config)
+
+
+@pytest.mark.parametrize(
+    ("config", "on"),
+    [
+        # As at reset, and with all but that bit.
+        (device_control(0x60, 0, 0x2810), True),
+        (device_control(0x60, 0, 0x2810, first=0x40), True),
+        (device_control(0x60, 0, 0xFFEF), False),
+        # In a circle without it, beyond the end, no capability, too short.
+        (device_control(0x60, 0x60, 0x10).replace(b"\x10\x60", b"\x05\x60"), None),
+        (device_control(0xFC, 0, 0x10), None),
+        (bytes(0x1000), None),
+        (bytes(16), None),
+    ],
+)
+def test_relaxed_ordering(tmp_path: Path, config: bytes, on: Optional[bool]) -> None:
+    (function(tmp_path, NIC) / "config").write_bytes(config)
+    tree = Tree(str(tmp_path))
+    assert pci.relaxed_ordering(tree, NIC) is on
+    assert tree.unreadable == {}
+
+
+def test_relaxed_ordering_that_only_root_may_read(tmp_path: Path) -> None:
+    (function(tmp_path, NIC) / "config").write_bytes(device_control(0x60, 0, 0x2810)[:64])
+    tree = Tree(str(tmp_path))
+    assert pci.relaxed_ordering(tree, NIC) is None
+    assert list(tree.unreadable.values()) == ["permission"]
+    assert pci.relaxed_ordering(tree, "0000:ff:00.0") is None
+
+
+def test_of_a_card_only_the_registers_that_are_needed_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (function(tmp_path, NIC) / "config").write_bytes(device_control(0x60, 0x90, 0x2810, first=0x40))
+    head, pieces = Tree.head, []
+
+    def read(tree: Tree, path: str, size: int, offset: int = 0) -> Optional[bytes]:
+        pieces.append((offset, size))
+        return head(tree, path, size, offset)
+
+    monkeypatch.setattr(Tree, "head", read)
+    monkeypatch.setattr(Tree, "data", None)
+    assert pci.relaxed_ordering(Tree(str(tmp_path)), NIC) is True
+    assert pieces == [(0, 64), (0x40, 2), (0x60, 2), (0x68, 2), (0x90, 2)]
+
+
 def test_acs_that_only_root_may_read(tmp_path: Path) -> None:
     place = function(tmp_path, NIC)
     assert pci.acs_redirects(Tree(str(tmp_path)), NIC) is None

@@ -133,6 +133,94 @@ def test_gpudirect(
     assert (found.peermem, found.dmabuf, found.dmabuf_reason) == ("loaded", dmabuf, said)
 
 
+@pytest.mark.parametrize(
+    ("config", "dmabuf", "said"),
+    [
+        (
+            "CONFIG_PCI_P2PDMA=y\nCONFIG_DMABUF_MOVE_NOTIFY=y",
+            True,
+            "kernel with CONFIG_PCI_P2PDMA and CONFIG_DMABUF_MOVE_NOTIFY",
+        ),
+        (
+            "CONFIG_PCI_P2PDMA=y\n# CONFIG_DMABUF_MOVE_NOTIFY is not set",
+            False,
+            "kernel without CONFIG_DMABUF_MOVE_NOTIFY",
+        ),
+        (None, None, "not an NVIDIA GPU: depends on the driver's build"),
+    ],
+)
+def test_gpudirect_of_amdgpu(tmp_path: Path, config: Optional[str], dmabuf: Optional[bool], said: str) -> None:
+    tree = put(tmp_path, {"boot/config-6.8.0": config} if config else {"sys/x": ""})
+    gpus = [Gpu(0, PciFunction("0000:1b:00.0", "1002", "", "120000", driver="amdgpu"))]
+    found = system.gpudirect(tree, gpus, "6.8.0", {})
+    assert (found.peermem, found.dmabuf, found.dmabuf_reason) == (None, dmabuf, said)
+    # Of another vendor's driver, the kernel's options say nothing.
+    gpus[0].pci.driver = "other"
+    assert system.gpudirect(tree, gpus, "6.8.0", {}).dmabuf is None
+
+
+def test_the_former_name_of_nvidia_peermem(tmp_path: Path) -> None:
+    tree = put(tmp_path, {"sys/module/nv_peer_mem/initstate": "live"})
+    gpus = [Gpu(0, PciFunction("0000:1b:00.0", "10de", "", "030200"))]
+    assert system.gpudirect(tree, gpus, "5.4.0", {"nvidia_peermem": "missing"}).peermem == "loaded"
+    assert (
+        system.gpudirect(Tree(str(tmp_path / "sys")), gpus, "5.4.0", {"nvidia_peermem": "missing"}).peermem == "missing"
+    )
+
+
+X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu vme{}\n\nprocessor\t: 1\nflags\t\t: hypervisor"
+ARM = "processor\t: 0\nCPU implementer\t: 0x41"
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "arch", "above", "found"),
+    [
+        (X86.format(""), None, "0x8086", ("x86_64", False)),
+        (X86.format(" hypervisor"), None, "0x8086", ("x86_64", True)),
+        (X86.format(" hypervisors"), None, "0x8086", ("x86_64", False)),
+        (X86.format(""), "i686", "0x8086", ("i686", False)),
+        # QEMU's root port, and no port at all.
+        (X86.format(""), None, "0x1b36", ("x86_64", True)),
+        (X86.format(""), None, None, ("x86_64", True)),
+        (ARM, None, "0x10de", ("aarch64", False)),
+        (ARM, None, None, ("aarch64", True)),
+        (None, None, "0x8086", (None, None)),
+        (None, "riscv64", "0x8086", ("riscv64", None)),
+    ],
+)
+def test_processor_and_virtual_machine(
+    tmp_path: Path, cpuinfo: Optional[str], arch: Optional[str], above: Optional[str], found: Any
+) -> None:
+    files = {"proc/cpuinfo": cpuinfo, "proc/sys/kernel/arch": arch}
+    if above:
+        files.update(
+            {"sys/bus/pci/devices/0000:00:01.0/vendor": above, "sys/bus/pci/devices/0000:00:01.0/device": "0xc"}
+        )
+    tree = put(tmp_path, {path: text for path, text in files.items() if text} or {"sys/x": ""})
+    gpu = PciFunction("0000:1b:00.0", "10de", "", "030200", pcie_path=["0000:00:01.0"] * bool(above) + ["0000:1b:00.0"])
+    assert (system.architecture(tree), system.is_virtual(tree, [gpu])) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (None, None),
+        ("", []),
+        (
+            "root=UUID=1 ro intel_iommu=on,sm_on iommu.passthrough=1 token=iommu=pt "
+            'pci="noaer,disable_acs_redir=0000:3c:00.0"',
+            ["intel_iommu=on,sm_on", "iommu.passthrough=1", "pci=noaer,disable_acs_redir=0000:3c:00.0"],
+        ),
+        ("pcie_aspm=off iommu=pt;reboot password=x", ["pcie_aspm=off"]),
+    ],
+)
+def test_of_the_kernels_command_line_only_words_about_pci_are_kept(
+    tmp_path: Path, line: Optional[str], words: Optional[List[str]]
+) -> None:
+    tree = put(tmp_path, {"sys/x": ""} if line is None else {"proc/cmdline": line})
+    assert system.kernel_parameters(tree) == words
+
+
 LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax locked memory  {}  bytes\n"
 
 

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import fleet
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import gpu_nic_checks
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import ranges
@@ -72,7 +73,6 @@ _WARNINGS = {
     ),
     "no_rdma_device": ("devices", "warn", "Load the module, or find the pod that has the device."),
     "link_errors": ("link_errors", "warn", "Check cable, transceiver and switch port if the counter keeps growing."),
-    "acs_redirects": ("acs", "warn", "Disable ACS on these bridges, in the firmware or with setpci."),
     "acs_without_cuda": (
         "acs",
         "fail",
@@ -141,6 +141,9 @@ def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterat
     enough = intent.hcas == len(fleet.expected_ports(node.known, intent))
     for warning in node.known.warnings:
         code, subject = warning.code, warning.subject
+        if code == codes.ACS_REDIRECTS:
+            # The verdict of each pair says it, with what to do.
+            continue
         what, verdict, remedy = _WARNINGS.get(code, ("other", "warn", "See the description of the module rdma_facts."))
         if code == codes.PORT_DOWN and subject in rails:
             verdict = "fail"
@@ -159,9 +162,10 @@ def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterat
 
 
 def _modules(node: HostEvidence) -> Iterator[Check]:
-    dmabuf = node.known.system.gpudirect.dmabuf
+    # The verdicts of pairs say how their NIC reaches the memory of their GPU.
+    told = node.known.system.gpudirect.dmabuf or any(entry.nearest for entry in node.known.affinity)
     for name, state in node.known.system.modules.items():
-        if state in ("loaded", "builtin", "unknown") or (name == "nvidia_peermem" and dmabuf):
+        if state in ("loaded", "builtin", "unknown") or (name == "nvidia_peermem" and told):
             continue
         verdict = "warn" if name in _OPTIONAL else "fail"
         why = f", so there is no {_OPTIONAL[name]}" if name in _OPTIONAL else ""
@@ -358,7 +362,7 @@ def of_node(node: HostEvidence) -> List[Check]:
     if "host.ports" not in [check.id for check in found]:
         found += _portless(node)
     found += [*_modules(node), *_netns_mode(node), *_mtu(node, rails), *_address(node, rails)]
-    found += [*_routes(node, rails), *_gids(node, rails), *_of_vfs(node, rails)]
+    found += [*_routes(node, rails), *_gids(node, rails), *_of_vfs(node, rails), *gpu_nic_checks.of_node(node)]
     away = [f"{hca}/{port}" for hca, port in node.known.in_pod]
     if away:
         text = f"in a pod at the moment: {joined(away)}"

@@ -122,7 +122,10 @@ def test_a_storage_network_falls_short_of_nothing(facts_of: Facts) -> None:
         ("lab-02", "host.devices", "fail", "no /dev/infiniband/umadN"),
         ("v100-02", "host.pcie_link", "fail", "behind a PCIe link that carries 63 Gb/s"),
         ("case-no-sm", "host.subnet_manager", "fail", "no subnet manager responds"),
-        ("case-acs", "host.acs", "warn", "redirects GPU-NIC traffic"),
+        ("case-acs", "host.gpu_nic", "warn", "ACS redirects their traffic to the root complex"),
+        ("lab-02", "host.gpu_nic", "warn", "no DMA-BUF (NVIDIA proprietary kernel modules) and no nvidia_peermem"),
+        ("v100-02", "host.gpu_nic", "warn", "mlx5_1 (8 GT/s x8 of 8 GT/s x16)"),
+        ("a100-01", "host.gpu_nic", "warn", "the link between two sockets"),
         ("case-nothing", "host.ports", "fail", "0 usable ports, group g should have 1"),
     ],
 )

@@ -123,7 +123,7 @@ def groups(root: Path, **kinds: str) -> None:
 
 
 def iommu(root: Path, *functions: str) -> Optional[str]:
-    return system.iommu_mode(Tree(str(root)), functions)
+    return system.iommu_mode(system.iommu_modes(Tree(str(root)), functions))
 
 
 def test_without_an_iommu_the_kernel_shows_no_group(tmp_path: Path) -> None:
