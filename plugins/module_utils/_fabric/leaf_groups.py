@@ -18,7 +18,7 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.check import (
     ALONE,
@@ -55,6 +55,21 @@ class LeafGroups:
     values: Dict[str, str] = field(default_factory=dict)
     without: Dict[str, str] = field(default_factory=dict)
     unseen: Dict[str, str] = field(default_factory=dict)
+
+
+def read(document: Any) -> LeafGroups:
+    """What :func:`leaf_groups` found, out of JSON. Raises ValueError."""
+    parts = ("values", "without", "unseen")
+    found: Dict[str, Dict[str, str]] = {}
+    for part in parts:
+        own = document.get(part) if isinstance(document, Mapping) else None
+        if not isinstance(own, dict) or not all(isinstance(text, str) for text in own.values()):
+            raise ValueError(f"leaf_groups.{part} must be text by host")
+        found[part] = own
+    wrong = sorted(host for host, own in found["values"].items() if not names.is_label_value(own))
+    if wrong:
+        raise ValueError(f"leaf_groups.values has {found['values'][wrong[0]]!r} of {wrong[0]}, which is no label value")
+    return LeafGroups(**found)
 
 
 def value(name: str, identity: str, unique: bool = True) -> str:
