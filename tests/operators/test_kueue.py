@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, Results
-from ansible_collections.zerocopy.rdma.tests.operators.kueue import GROUP, Kueue
+from ansible_collections.zerocopy.rdma.tests.operators.kueue import GROUP, QUEUE, Kueue
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import Facts
 
 LABEL, TOPOLOGY = "network.topology.nvidia.com/leaf", "rdma"
@@ -95,6 +95,7 @@ def test_a_gang_is_under_one_leaf(
     fleet.provisioned()
     right = {host: ("leaf-1", "leaf-9")[unit] for host, unit in UNITS.items()}
     assert fleet.labels() == right
+    assert fleet.provisioned()["Apply the plan"]["changed"] is False
 
     kueue.queue(TOPOLOGY)
     # Three nodes are under one group of leaves alone, and four under none, although five are free.
@@ -124,7 +125,14 @@ def test_a_gang_is_under_one_leaf(
     assert kueue.condition("again", "QuotaReserved")["status"] == "False"
     assert kueue.nodes("again") == []
 
-    # What topograph set stays, and ours go.
+    # What topograph set stays, and ours go: Kueue keeps the Topology as long as a flavor names it.
     cluster_set.kubectl("label", "node", "h100-03", f"{LABEL}=S-1", "--field-manager=topograph")
-    fleet.provisioned(rdma_provision_leaf_label="", rdma_provision_kueue_topology="")
+    fleet.provisioned(name="teardown.yml")
     assert fleet.labels() == {"h100-03": "S-1"}
+    (topology,) = kueue.items(f"topologies.{GROUP}")
+    assert topology["metadata"]["deletionTimestamp"]
+    cluster_set.kubectl("delete", "job", "again", "-n", cluster_set.namespace)
+    kueue.until("no workload of again", lambda: kueue.items(f"workloads.{GROUP}") == [])
+    for kind in ("localqueue", "clusterqueue", "resourceflavor"):
+        cluster_set.kubectl("delete", f"{kind}.{GROUP}", QUEUE, "-n", cluster_set.namespace)
+    kueue.until("the end of the Topology", lambda: kueue.items(f"topologies.{GROUP}") == [])
