@@ -24,8 +24,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import C
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import leaf_labels as applied
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
-from ansible_collections.zerocopy.rdma.tests.unit.fleet.test_cluster_action import ANSWER, Facts, Modules, task_vars
+from ansible_collections.zerocopy.rdma.tests.unit.fleet.test_cluster_action import ANSWER, Modules, task_vars
 from ansible_collections.zerocopy.rdma.tests.unit.fleet.test_cluster_action import acted as act
+
+Facts = Callable[..., dict[str, Any]]
 
 LABEL, OTHER = "network.topology.nvidia.com/leaf", "fabric.topograph.run/tier-0"
 HOSTS = ("n1", "n2", "n3", "n4")
@@ -209,7 +211,7 @@ class Nodes:
     """An API server with nodes that applies labels as server-side apply does, for a single manager of each label."""
 
     def __init__(self, *names: str) -> None:
-        self.items = {
+        self.items: dict[str, dict[str, Any]] = {
             name: {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "labels": {}}}
             for name in names
         }
@@ -240,7 +242,7 @@ class Nodes:
     def sets(self, name: str, manager: str, labels: dict[str, str], operation: str = "Update") -> None:
         """Somebody sets labels: an applier loses those that it does not name, and all others these."""
         meta = self.items[name]["metadata"]
-        entries = {entry["manager"]: entry for entry in meta.get("managedFields", [])}
+        entries: dict[str, Any] = {entry["manager"]: entry for entry in meta.get("managedFields", [])}
         own = set(labels)
         for other, entry in entries.items():
             fields = entry["fieldsV1"]["f:metadata"]["f:labels"]
@@ -250,12 +252,8 @@ class Nodes:
             elif other != manager:
                 for label in own:
                     fields.pop(f"f:{label}", None)
-        fields = {f"f:{label}": {} for label in own}
-        entries[manager] = {
-            "manager": manager,
-            "operation": operation,
-            "fieldsV1": {"f:metadata": {"f:labels": fields}},
-        }
+        set_now: dict[str, Any] = {"f:metadata": {"f:labels": {f"f:{label}": {} for label in own}}}
+        entries[manager] = {"manager": manager, "operation": operation, "fieldsV1": set_now}
         meta["managedFields"] = [entry for entry in entries.values() if entry["fieldsV1"]["f:metadata"]["f:labels"]]
         meta["labels"].update(labels)
         meta["resourceVersion"] = str(int(meta["resourceVersion"]) + 1)
@@ -310,7 +308,7 @@ def test_labels_of_others_are_left_and_named() -> None:
 
 def test_a_label_that_nobody_remembers_is_not_ours() -> None:
     nodes = Nodes("n1")
-    nodes.items["n1"]["metadata"]["labels"][LABEL] = "leaf-1"  # type: ignore[index]
+    nodes.items["n1"]["metadata"]["labels"][LABEL] = "leaf-1"
     done = applied_to(nodes, {"n1": "leaf-1"})
     assert (done["changed"], done["warnings"][0].partition(":")[0]) == (False, f"n1 ({LABEL}=leaf-1 of somebody else)")
 

@@ -70,7 +70,5 @@ def test_steps_keep_their_order() -> None:
     ],
 )
 def test_what_is_no_step_is_refused(document: dict[str, Any]) -> None:
-    with pytest.raises(
-        ValueError, match="is no step: it needs a kind, one of held, objects, labels, leaf_labels"
-    ):
+    with pytest.raises(ValueError, match="is no step: it needs a kind, one of held, objects, labels, leaf_labels"):
         steps.read([*steps.written(EVERY), document])

@@ -261,8 +261,8 @@ def test_what_the_cluster_has_of_ours() -> None:
         "operation": "Apply",
         "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}},
     }
-    counted = {"metadata": {"name": "n2", "annotations": {"zerocopy.rdma/counters": "{}"}}, "spec": {}}
-    counted["metadata"].update(labels={"a": "leaf-1"}, managedFields=[leaf])
+    meta = {"name": "n2", "annotations": {"zerocopy.rdma/counters": "{}"}, "labels": {"a": "leaf-1"}}
+    counted = {"metadata": {**meta, "managedFields": [leaf]}, "spec": {}}
     gone = {"capacity": {"cpu": "64", "rdma/hca": "0"}, "allocatable": {"cpu": "64", "rdma/gone": "0"}}
     client: Any = Answers([{**node("n1"), "status": gone}, counted])
     driver, claims = Parent("zerocopy-rdma-driver", "kube-system"), Parent("zerocopy-rdma-claims", "rdma")
