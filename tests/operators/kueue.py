@@ -99,14 +99,16 @@ class Kueue:
     def _log(self) -> Path:
         return self._scratch / "kueue.log"
 
+    def define(self) -> None:
+        """The definitions of its kinds. The control plane ends with the session, and with it what is left."""
+        bases = ("-f", str(self._config / "crd" / "bases"))
+        self._set.kubectl("apply", "--server-side", *bases)
+        self._set.kubectl("wait", *bases, "--for=condition=Established", "--timeout=60s")
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """The manager, with the definitions of its kinds and its webhooks."""
-        definitions = sorted((self._config / "crd" / "bases").iterdir())
-        for path in definitions:
-            self._set.kubectl("create", "-f", str(path))
-        for path in definitions:
-            self._set.kubectl("wait", "-f", str(path), "--for=condition=Established", "--timeout=60s")
+        self.define()
         pair = lifecycle.authority(self._plane.name).issue("kueue", "kueue", addresses=["IP:127.0.0.1"])
         certificates = self._scratch / "certificates"
         certificates.mkdir()

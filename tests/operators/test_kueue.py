@@ -9,16 +9,21 @@ The nodes are recorded (synthesised) ones, and so is the fabric between them: ib
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet
+from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, Results
+from ansible_collections.zerocopy.rdma.tests.cluster.rights import asked_by, documented, idle, users, without
+from ansible_collections.zerocopy.rdma.tests.cluster.test_rights import NODE, USER, Run, run_as
 from ansible_collections.zerocopy.rdma.tests.operators.kueue import GROUP, QUEUE, Kueue
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import Facts
+
+# A fixture that is defined elsewhere.
+__all__ = ["run_as"]
 
 LABEL, TOPOLOGY = "network.topology.nvidia.com/leaf", "rdma"
 UNITS = {"v100-01": 0, "v100-02": 0, "h100-01": 1, "h100-02": 1, "h100-03": 1}
@@ -136,3 +141,34 @@ def test_a_gang_is_under_one_leaf(
     for kind in ("localqueue", "clusterqueue", "resourceflavor"):
         cluster_set.kubectl("delete", f"{kind}.{GROUP}", QUEUE, "-n", cluster_set.namespace)
     kueue.until("the end of the Topology", lambda: kueue.items(f"topologies.{GROUP}") == [])
+
+
+def test_the_role_of_leaves(
+    cluster_set: ClusterSet, run_as: Callable[..., Object], facts_of: Facts, control_plane: Any, tmp_path: Path
+) -> None:
+    Kueue(cluster_set, tmp_path, control_plane).define()
+    groups = {"values": {NODE: "leaf-1"}, "without": {}, "unseen": {}}
+    (tmp_path / "cabling.json").write_text(json.dumps({"version": 1, "leaf_groups": groups}))
+    own = {
+        "rdma_cabling_json": str(tmp_path / "cabling.json"),
+        "rdma_provision_leaf_label": LABEL,
+        "rdma_provision_kueue_topology": TOPOLOGY,
+    }
+    run = Run(run_as, facts_of(NODE), "none", cluster_set.namespace, **own)
+    roles = documented(cluster_set.namespace, "zerocopy-provision", "zerocopy-provision-leaves")
+    leaves = [role for role in roles if role["metadata"]["name"] == "zerocopy-provision-leaves"]
+    rules = [(role, number) for role in leaves for number in range(len(role["rules"]))]
+    lacking = {
+        f"rights-{place}": [without(each, number) if each is role else each for each in roles]
+        for place, (role, number) in enumerate(rules)
+    }
+    with users(cluster_set, {USER: roles, **lacking}):
+        for user in lacking:
+            assert "this user has no right to " in run.planned(user)["msg"]
+        with asked_by(cluster_set, USER) as asked:
+            assert run(USER)["changed"] is True
+            assert run(USER)["changed"] is False
+            assert json.loads(cluster_set.kubectl("get", "node", NODE, "-o", "json"))["metadata"]["labels"][LABEL]
+            gone = run(USER, state="absent")
+        assert [step["changed"] for step in gone["steps"]] == [True, True]
+        assert idle(leaves, asked) == []
