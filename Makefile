@@ -79,8 +79,8 @@ control-plane: programs $(COLLECTION) ## test claims and sets of objects on a re
 	@ZEROCOPY_KUBERNETES=$(NEWEST_KUBERNETES) $(STEP) 'cluster tests $(NEWEST_KUBERNETES)' \
 	  pytest -q $(WORKERS) $(NEWEST_TESTS) $(ONLY_NEWEST) -k 'not older'
 
-# Building the operator takes some ten minutes the first time, which is why CI does not run it.
-operators: $(VENV)/dev $(COLLECTION) ## test our objects with the real SR-IOV operator on that API server (needs Go)
+# Building the operators takes some ten minutes the first time, which is why CI does not run it.
+operators: $(VENV)/dev $(COLLECTION) ## test our objects with the real SR-IOV operator and Kueue on that API server (needs Go)
 	@$(STEP) 'control plane' python3 tests/lab/control_plane build
 	@$(STEP) 'operators' pytest -q tests/operators
 

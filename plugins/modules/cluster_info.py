@@ -197,6 +197,12 @@ counted:
   type: list
   elements: str
   sample: [v100-01]
+leaf_labelled:
+  description: Nodes that have a label of their leaf from this collection (C(rdma_provision_leaf_label)).
+  returned: with O(api_only=false)
+  type: list
+  elements: str
+  sample: [h100-01]
 published:
   description: What DRA drivers publish, as M(zerocopy.rdma.resource_slice_info) returns it.
   returned: with O(published), and O(api_only=false)

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import r
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _manifest_files, _strategy_inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _leaf_labels, _manifest_files, _strategy_inventory
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
 Ask = Callable[[str, Mapping[str, Any]], Dict[str, Any]]
@@ -100,11 +100,12 @@ def question(fleet: Fleet, resource_api: bool, with_slices: bool, wait: bool, un
         "wait": wait,
         "wait_timeout": registry.publish_timeout(fleet.values),
     }
+    leaves = _leaf_labels.look(fleet)
     return {
         "resource_api": resource_api,
-        "kinds": registry.kinds(),
+        "kinds": [*registry.kinds(), *leaves["kinds"]],
         "objects": registry.cluster_queries(fleet.hosts),
-        "sets": registry.sets(fleet.hosts, fleet.known),
+        "sets": [*registry.sets(fleet.hosts, fleet.known), *leaves["sets"]],
         **({"published": slices} if with_slices else {}),
     }
 
@@ -123,6 +124,7 @@ def state(answer: Mapping[str, Any], with_classes: bool) -> ClusterState:
         parents=[(each["namespace"], each["name"]) for each in answer["parents"]],
         extended_resources=answer["extended_resources"],
         counted=answer["counted"],
+        leaf_labelled=answer["leaf_labelled"],
     )
 
 

@@ -24,7 +24,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_p
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import shown
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import requests
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cluster_look, _fleet, _manifest_files, _plan_files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cluster_look,
+    _fleet,
+    _leaf_labels,
+    _manifest_files,
+    _plan_files,
+)
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import Ask
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
@@ -73,6 +79,8 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
     else:
         state = state if answer else ClusterState()
         plan = cluster_plan.removal(run_of.hosts, state, run_of.known, chosen)
+    if not chosen:
+        _leaf_labels.add(run_of, plan, state, present)
     written = steps.written(plan.steps)
     wanted = [step for step in written if step["part"] in options["rights"]]
     # An administrator has all rights.
@@ -119,9 +127,12 @@ def looked(
         return _cluster_look.everything(question, ask, kept)
     except _cluster_look.ForbiddenError as error:
         forbidden = error
-    nothing = ClusterState(parents=() if present else None, extended_resources={}, counted=())
+    there = () if present else None
+    nothing = ClusterState(parents=there, extended_resources={}, counted=(), leaf_labelled=there)
     make = cluster_plan.cluster_plan if present else cluster_plan.removal
     plan = make(run_of.hosts, nothing, run_of.known, strategies)
+    if not strategies:
+        _leaf_labels.add(run_of, plan, nothing, present)
     wanted = [step for step in plan.steps if step.part in rights]
     lacking = _cluster_look.denied(steps.written(wanted), ask, question, kept)
     raise ValueError("\n".join([f"{kept} Fix this first:", *lacking]) if lacking else str(forbidden)) from forbidden
@@ -223,7 +234,8 @@ def _other_fleet(fleet: Fleet, others: Sequence[Mapping[str, str]]) -> List[str]
     own = str(fleet.known[plan_variables.SET]["default"])
     if not _of_pattern(own):
         return []
-    ends = {each["name"][len(own) :] for each in registry.sets(fleet.hosts, fleet.known)}
+    ours = [*registry.sets(fleet.hosts, fleet.known), *_leaf_labels.look(fleet)["sets"]]
+    ends = {each["name"][len(own) :] for each in ours}
     found = [each for each in others if _of_pattern(each["name"]) and each["name"].endswith(tuple(ends))]
     if not found:
         return []

@@ -16,6 +16,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import LEAF_LABEL, TOPOLOGY
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
@@ -30,6 +31,9 @@ _PREFIXES = (
     "rdma_links_",
     "rdma_discover_expect_",
     "rdma_kernel_netns_mode",
+    "rdma_cabling_json",
+    LEAF_LABEL,
+    TOPOLOGY,
     "rdma_ofed_",
     "rdma_operator_sriov_namespace",
     "rdma_workloads_gpu_resource",

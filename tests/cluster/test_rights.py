@@ -53,7 +53,7 @@ STRATEGIES = ("dra", "shared_device", "host_device", "inject")
 class Run:
     """What the playbooks do in the cluster, by their actions in this process: a node, and its group."""
 
-    def __init__(self, ask: Callable[..., Object], facts: Object, strategy: str, namespace: str) -> None:
+    def __init__(self, ask: Callable[..., Object], facts: Object, strategy: str, namespace: str, **more: Any) -> None:
         self._ask = ask
         own: Object = {
             "rdma_strategy": strategy,
@@ -62,6 +62,7 @@ class Run:
             "rdma_host_device_networks": ["10.110.0.0/24"],
             "rdma_host_device_namespaces": [namespace],
             "rdma_claims_templates": [{"name": "one", "nics": 1}] if strategy == "dra" else [],
+            **more,
         }
         host = {"inventory_hostname": NODE, "group_names": ["v100"], "ansible_facts": {"rdma": facts}, **own}
         self._variables: Object = {

@@ -9,30 +9,27 @@ the release's own rules. And the daemon of nodes needs NICs: what it would say o
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import signal
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
-from control_plane import lifecycle, processes
+from control_plane import lifecycle
 from vmlab import tools
 from vmlab.golang import go
 from vmlab.progress import await_condition, tail
 
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
+from ansible_collections.zerocopy.rdma.tests.operators import programs
 
 GROUP = "sriovnetwork.openshift.io"
 _MODULE = "github.com/k8snetworkplumbingwg/sriov-network-operator"
 _PINS = "plugins/sriov_operator"
 _OPERATOR = tools.Tool("sriov-network-operator", _PINS, _MODULE)
 _WEBHOOK = tools.Tool("webhook", _PINS, f"{_MODULE}/cmd/webhook")
-_SECONDS = 300
 # By the names of the operator's environment those of the chart's values.
 _IMAGES = {
     "SRIOV_CNI_IMAGE": "sriovCni",
@@ -63,12 +60,6 @@ def _plain(template: str) -> str:
     return re.sub(r"^.*\{\{.*\n", "", template, flags=re.MULTILINE)
 
 
-def _port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Operator:
     """One that runs in a namespace, for nodes of the control plane."""
 
@@ -88,7 +79,7 @@ class Operator:
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
         """Wait for what the operator does, and tell the end of its log where it does not."""
-        await_condition(what, holds, seconds=_SECONDS, note=lambda: tail(self.log))
+        await_condition(what, holds, seconds=programs.SECONDS, note=lambda: tail(self.log))
 
     @property
     def log(self) -> Path:
@@ -129,23 +120,22 @@ class Operator:
             **{name: values["images"][key] for name, key in _IMAGES.items()},
         }
         own = {"NAMESPACE": self.namespace, "KUBECONFIG": str(self._plane.kubeconfig)}
-        flags = ["--metrics-bind-address=0", f"--health-probe-bind-address=127.0.0.1:{_port()}"]
+        flags = ["--metrics-bind-address=0", f"--health-probe-bind-address=127.0.0.1:{programs.port()}"]
         # It renders the manifests below its working directory.
         operator = ["env", "-C", str(source()), str(tools.build(_OPERATOR)), *flags]
         with ExitStack() as until_the_end:
-            until_the_end.enter_context(_process(operator, self.log, {**of_chart, **own}))
+            until_the_end.enter_context(programs.process(operator, self.log, {**of_chart, **own}))
             until_the_end.enter_context(self._webhook(own))
             yield
 
     @contextmanager
     def _webhook(self, environment: Mapping[str, str]) -> Iterator[None]:
         pair = lifecycle.authority(self._plane.name).issue("webhook", "sriov-webhook", addresses=["IP:127.0.0.1"])
-        port, log = _port(), self._scratch / "webhook.log"
+        port, log = programs.port(), self._scratch / "webhook.log"
         files = [f"--tls-cert-file={pair.certificate}", f"--tls-private-key-file={pair.key}"]
-        with _process([str(tools.build(_WEBHOOK)), "start", f"--port={port}", *files], log, environment):
-            await_condition("the webhook", lambda: _listens(port), seconds=_SECONDS, note=lambda: tail(log))
-            ca = lifecycle.authority(self._plane.name).ca.certificate
-            made = list(self._rules(port, ca))
+        with programs.process([str(tools.build(_WEBHOOK)), "start", f"--port={port}", *files], log, environment):
+            programs.await_server("the webhook", port, log)
+            made = list(self._rules(port))
             self._set.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": made})
             try:
                 yield
@@ -153,35 +143,14 @@ class Operator:
                 for item in made:
                     self._set.kubectl("delete", item["kind"], item["metadata"]["name"])
 
-    def _rules(self, port: int, ca: Path) -> Iterator[Object]:
+    def _rules(self, port: int) -> Iterator[Object]:
         """The release's webhooks, reached by another address."""
         text = (source() / "bindata/manifests/operator-webhook/003-webhook.yaml").read_text(encoding="utf-8")
         for item in yaml.safe_load_all(_plain(text)):
             item["metadata"] = {"name": f"{self.namespace}-webhook"}
             for one in item["webhooks"]:
-                url = f"https://127.0.0.1:{port}{one['clientConfig']['service']['path']}"
-                one["clientConfig"] = {"url": url, "caBundle": base64.b64encode(ca.read_bytes()).decode()}
+                one["clientConfig"] = programs.client_config(self._plane, port, one["clientConfig"]["service"]["path"])
             yield item
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@contextmanager
-def _process(argv: list[str], log: Path, environment: Mapping[str, str]) -> Iterator[None]:
-    settings = [f"{name}={value}" for name, value in environment.items()]
-    process = processes.spawn(["env", *settings, *argv], log, tied=True)
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(timeout=_SECONDS)
-        finally:
-            process.kill()
-            process.wait()
 
 
 @contextmanager

@@ -11,7 +11,8 @@ run by ``_prove/host``.
 
 Files in reading order: ``links`` (the nouns), ``iblinkinfo``, ``ibnetdiscover`` and ``lldp`` (one parser for each
 format), ``neighbours`` (of each port of a host, or why it is unknown), ``units`` (nodes that share leaves, and where
-most of them are), ``expected`` (cabling as a CSV file), ``check`` (who differs), ``report`` (as text and as JSON).
+most of them are), ``expected`` (cabling as a CSV file), ``check`` (who differs), ``leaf_groups`` (which nodes are
+under the same leaves), ``report`` (as text and as JSON).
 
 May import :mod:`_links`, :mod:`_inventory`, :mod:`_facts` and :mod:`_values`.
 """

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.check import
     Cabling,
     Group,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.leaf_groups import leaf_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import DARK, REASONS, SEEN, UNKNOWN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.units import Unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
@@ -127,6 +128,7 @@ def plain(cabling: Cabling) -> Dict[str, Any]:
             for group in cabling.groups
             for unit in group.units
         ],
+        "leaf_groups": asdict(leaf_groups(cabling)),
         "links_between_switches": [asdict(link) for link in cabling.between],
         "counts": {state: sum(view.state == state for view in cabling.views) for state in (SEEN, DARK, UNKNOWN)},
     }

@@ -24,6 +24,7 @@ _OPERATORS = "rdma_operator_"
 # Of no strategy; those of a strategy are in its own room.
 NAMES = (
     "rdma_artifacts",
+    "rdma_cabling_json",
     "rdma_cluster",
     "rdma_context",
     "rdma_gpu_resources",
@@ -32,6 +33,8 @@ NAMES = (
     "rdma_kubeconfig",
     "rdma_manifests",
     PARENT_NAMESPACE,
+    "rdma_provision_kueue_topology",
+    "rdma_provision_leaf_label",
     "rdma_serial",
     "rdma_verify_directory",
     "rdma_verify_image",

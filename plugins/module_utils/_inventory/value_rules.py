@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import (
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, refused, shown, wrong
 
 EXPORTER_DIRECTORY, EXPORTER_LISTEN = "rdma_exporter_directory", "rdma_exporter_listen"
+LEAF_LABEL, TOPOLOGY = "rdma_provision_leaf_label", "rdma_provision_kueue_topology"
 NETNS_MODE = "rdma_kernel_netns_mode"
 MODULES, OPTIONS, BLACKLIST = "rdma_kernel_modules", "rdma_kernel_options", "rdma_kernel_blacklist"
 _RULES: Mapping[str, Callable[[Any], Any]] = {
@@ -147,6 +148,20 @@ def _is_batch(value: Any) -> bool:
     """Whether a play's ``serial`` takes the value (Ansible would read 0, and what is no number, as all hosts)."""
     found = re.fullmatch(r"([0-9]{1,9})(%?)", "" if isinstance(value, bool) else str(value))
     return found is not None and 1 <= int(found[1]) <= (100 if found[2] else 10**9)
+
+
+def of_leaves(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with the converted variables by which schedulers are told of leaves."""
+    label, topology = (values.get(name) or "" for name in (LEAF_LABEL, TOPOLOGY))
+    # Those of Kubernetes itself have a meaning of their own, and ours are of groups.
+    reserved = f".{label.partition('/')[0]}".endswith((".kubernetes.io", ".k8s.io"))
+    if label and (reserved or not names.is_label_key(label)):
+        why = "it must be the key of a label, with a domain that is not of Kubernetes, like fabric.topograph.run/tier-0"
+        yield wrong(LEAF_LABEL, label, why)
+    if topology and not names.is_subdomain(topology):
+        yield wrong(TOPOLOGY, topology, "it must be the name of an object, of lower-case letters, digits, - and .")
+    if topology and not label:
+        yield wrong(TOPOLOGY, topology, f"it needs {LEAF_LABEL}, the label of its upper level")
 
 
 def of_playbooks(values: Mapping[str, Any]) -> Iterator[Problem]:

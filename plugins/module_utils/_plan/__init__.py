@@ -8,8 +8,8 @@
 
 In reading order: :mod:`preflight` (what is wrong with an inventory), :mod:`node_options` (what a node should have),
 :mod:`daemons` (of these, programs of ours), :mod:`document` (the plan of each host, as it is written for later tasks),
-:mod:`steps` (what can be done in a cluster), :mod:`cluster_plan` (which of these steps a fleet needs), :mod:`changes`
-(what a second plan of a run wants otherwise), :mod:`questions` (which questions that lead to a strategy facts answer),
-:mod:`paths` (between GPUs and HCAs), :mod:`fleet` (an overview), :mod:`fleet_text`. It may import :mod:`_strategies`
-and rooms below.
+:mod:`steps` (what can be done in a cluster), :mod:`cluster_plan` (which of these steps a fleet needs),
+:mod:`leaf_labels` (which ones schedulers need), :mod:`changes` (what a second plan of a run wants otherwise),
+:mod:`questions` (which questions that lead to a strategy facts answer), :mod:`paths` (between GPUs and HCAs),
+:mod:`fleet` (an overview), :mod:`fleet_text`. It may import :mod:`_strategies` and rooms below.
 """

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     CountersStep,
     FieldsStep,
     LabelsStep,
+    LeafLabelsStep,
     ObjectsStep,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -50,6 +51,14 @@ def _of_objects(first: Dict[_Key, Any], second: Dict[_Key, Any]) -> Iterator[str
 
 def _nodes(steps: Sequence[AnyStep]) -> Dict[_Key, Any]:
     """By name of a label or resource and node what it shall be; ``None`` (no label) is as good as nothing."""
+    leaves = [step for step in steps if isinstance(step, LeafLabelsStep)]
+    return {
+        **{(step.label, node): value for step in leaves for node, value in step.nodes.items()},
+        **_of_each(steps),
+    }
+
+
+def _of_each(steps: Sequence[AnyStep]) -> Dict[_Key, Any]:
     return {
         (name, node): value
         for step in steps

@@ -74,6 +74,19 @@ class LabelsStep(Step):
 
 
 @dataclass(frozen=True)
+class LeafLabelsStep(Step):
+    """One label by node that others, such as topograph, may set as well: what they set stays as it is.
+
+    All other nodes lose what we have set of this kind, also by another ``label``, except those that are ``kept``.
+    """
+
+    kind: ClassVar[str] = "leaf_labels"
+    label: str = ""
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    kept: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class FieldsStep(Step):
     """Fields of an object that others have fields of as well; without ``spec`` in it, ours are taken back."""
 
@@ -120,10 +133,21 @@ class RestartStep(Step):
     wait: bool = False
 
 
-AnyStep = Union[HeldCheck, ObjectsStep, LabelsStep, FieldsStep, CountersStep, LeftoversStep, RestartStep]
+AnyStep = Union[
+    HeldCheck, ObjectsStep, LabelsStep, LeafLabelsStep, FieldsStep, CountersStep, LeftoversStep, RestartStep
+]
 _KINDS: Dict[str, Type[Step]] = {
     step.kind: step
-    for step in (HeldCheck, ObjectsStep, LabelsStep, FieldsStep, CountersStep, LeftoversStep, RestartStep)
+    for step in (
+        HeldCheck,
+        ObjectsStep,
+        LabelsStep,
+        LeafLabelsStep,
+        FieldsStep,
+        CountersStep,
+        LeftoversStep,
+        RestartStep,
+    )
 }
 
 

@@ -13,7 +13,8 @@ In reading order:
 * ``rights.py``: which rights the steps of a plan need and the user does not have.
 * ``carry_out.py``: does the steps of a plan in their order, each by one of the files below.
 * ``applyset``: a set of objects. ``rollout``: whether its members work, or are gone.
-* ``nodes.py``: labels. ``counters.py``, ``extended_resources.py``: extended resources in the status of nodes.
+* ``nodes.py``: labels. ``leaf_labels.py``: those that others may set as well.
+* ``counters.py``, ``extended_resources.py``: extended resources in the status of nodes.
 * ``object_fields.py``: fields of an object that is not ours alone. ``pools.py``: unused address pools.
 * ``restart.py``: pods of a driver that cannot wait for their next start.
 * ``unserved.py``: why a host was not served in the end.

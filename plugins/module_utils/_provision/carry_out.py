@@ -21,12 +21,14 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     FieldsStep,
     HeldCheck,
     LabelsStep,
+    LeafLabelsStep,
     LeftoversStep,
     ObjectsStep,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import (
     counters,
     extended_resources,
+    leaf_labels,
     nodes,
     object_fields,
     pools,
@@ -105,6 +107,8 @@ class _Run:
             return self._objects(step)
         if isinstance(step, LabelsStep):
             return self._labels(step)
+        if isinstance(step, LeafLabelsStep):
+            return leaf_labels.converge(self._client, step, self._check)
         if isinstance(step, FieldsStep):
             return object_fields.converge(self._client, self._fields(step, self._check))
         if isinstance(step, CountersStep):

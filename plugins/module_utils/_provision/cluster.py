@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters import ANNOTATION
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import leaf_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import review
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP, negotiate
@@ -249,4 +250,5 @@ def info(
         "counted": [
             metadata(node)["name"] for node in nodes if ANNOTATION in (metadata(node).get("annotations") or {})
         ],
+        "leaf_labelled": [metadata(node)["name"] for node in nodes if leaf_labels.owned(node)],
     }

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     FieldsStep,
     HeldCheck,
     LabelsStep,
+    LeafLabelsStep,
     LeftoversStep,
     ObjectsStep,
     RestartStep,
@@ -106,6 +107,9 @@ def _of_step(client: Client, api: Api, step: AnyStep) -> Iterator[Right]:
     elif isinstance(step, LabelsStep) and step.nodes:
         yield Right("list", "", "nodes")
         yield Right("patch", "", "nodes")
+    elif isinstance(step, LeafLabelsStep):
+        for verb in ("list", "get", "patch"):
+            yield Right(verb, "", "nodes")
     elif isinstance(step, (CountersStep, LeftoversStep)) and step.nodes:
         for verb in ("list", "get") + ("watch",) * isinstance(step, LeftoversStep):
             yield Right(verb, "", "nodes")

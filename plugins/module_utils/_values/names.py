@@ -56,6 +56,17 @@ def is_extended_resource(text: str) -> bool:
     return "kubernetes.io/" not in text and len(name) <= LONGEST_LABEL and _QUALIFIED.fullmatch(name) is not None
 
 
+def is_label_value(text: str) -> bool:
+    """A value of a label, other than the empty one."""
+    return len(text) <= LONGEST_LABEL and _QUALIFIED.fullmatch(text) is not None
+
+
+def is_label_key(text: str) -> bool:
+    """The key of a label with a domain, like ``network.topology.nvidia.com/leaf``."""
+    domain, slash, name = text.partition("/")
+    return bool(slash) and is_subdomain(domain) and is_label_value(name)
+
+
 def is_rdma_device(text: str) -> bool:
     """An RDMA device, like ``mlx5_0``."""
     return len(text) <= _LONGEST_DEVICE and _DEVICE.fullmatch(text) is not None

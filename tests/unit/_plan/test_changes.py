@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     CountersStep,
     FieldsStep,
     LabelsStep,
+    LeafLabelsStep,
     ObjectsStep,
     RestartStep,
 )
@@ -49,6 +50,12 @@ def test_nodes_are_folded() -> None:
     ]
     counted = [CountersStep("Count", DRIVER, {"n1": {"rdma/nics": number}}) for number in (8, 7)]
     assert changes(counted[:1], counted[1:]) == ["rdma/nics of n1: planned otherwise than before"]
+
+
+def test_leaves_of_nodes() -> None:
+    found = [[LeafLabelsStep("Leaves", CLAIMS, "a/leaf", {"n1": "leaf-1", "n2": leaf})] for leaf in ("l1", "l2")]
+    assert changes(found[0], found[1]) == ["a/leaf of n2: planned otherwise than before"]
+    assert changes(found[0], [LeafLabelsStep("Leaves", CLAIMS)]) == ["a/leaf of n[1-2]: no longer planned"]
 
 
 def test_fields_of_an_object_of_others_and_what_only_follows() -> None:

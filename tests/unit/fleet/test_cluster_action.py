@@ -249,6 +249,7 @@ ANSWER: dict[str, Any] = {
     "extended_resources": {},
     "allocatable": {},
     "counted": [],
+    "leaf_labelled": [],
 }
 
 

@@ -29,6 +29,7 @@ EVERY: list[steps.AnyStep] = [
     ),
     steps.ObjectsStep("Apply", "claims", "other", "kube-system"),
     steps.LabelsStep("Label", "driver", {"n1": {"a/b": "c", "d": None}}, first=True, after_counters=True),
+    steps.LeafLabelsStep("Leaves", "claims", "a/leaf", {"n1": "leaf-1"}, ["n2"]),
     steps.FieldsStep("Fields", "driver", {"kind": "NicClusterPolicy"}, "us", ["a"]),
     steps.CountersStep("Count", "driver", {"n1": {"rdma.io/hca": 100}, "n2": {}}, keep_used=True),
     steps.LeftoversStep("Clean", "driver", {"n1": ["rdma/hca"]}, "a/b", keep_used=True),
@@ -69,5 +70,5 @@ def test_steps_keep_their_order() -> None:
     ],
 )
 def test_what_is_no_step_is_refused(document: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="is no step: it needs a kind, one of held, objects, labels, fields, counters"):
+    with pytest.raises(ValueError, match="is no step: it needs a kind, one of held, objects, labels, leaf_labels"):
         steps.read([*steps.written(EVERY), document])

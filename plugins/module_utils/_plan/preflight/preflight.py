@@ -45,6 +45,7 @@ def _check(host: PrepareHost, known: variables.Options) -> CheckedHost:
     checked = CheckedHost(host, values, problems)
     if host.chosen:
         problems += value_rules.of_playbooks(values)
+        problems += value_rules.of_leaves(values)
         problems += value_rules.of_kernel(values)
         problems += value_rules.of_rules(values)
         problems += value_rules.of_exporter(values)

@@ -39,7 +39,7 @@ class ClusterState:
 
     ``held`` are by DRA driver and node the pods that hold devices, ``parents`` the sets of objects that there are
     (namespace and name), ``extended_resources`` by node those in its status, ``counted`` the nodes on which we have
-    written some.
+    written some, ``leaf_labelled`` those that have a label of their leaf from us.
     """
 
     kubernetes: Optional[Tuple[int, ...]] = None
@@ -54,6 +54,7 @@ class ClusterState:
     parents: Optional[Collection[Tuple[str, str]]] = None
     extended_resources: Optional[Mapping[str, Collection[str]]] = None
     counted: Optional[Collection[str]] = None
+    leaf_labelled: Optional[Collection[str]] = None
 
 
 @dataclass(frozen=True)

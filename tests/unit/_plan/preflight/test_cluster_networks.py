@@ -256,7 +256,13 @@ def test_the_daemon_sets_of_a_set() -> None:
 
 def test_what_the_cluster_has_of_ours() -> None:
     """By which the plan leaves out what there is nothing to remove of."""
-    counted = {"metadata": {"name": "n2", "annotations": {"zerocopy.rdma/counters": "{}"}}, "spec": {}}
+    leaf = {
+        "manager": "zerocopy.rdma/leaf",
+        "operation": "Apply",
+        "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}},
+    }
+    meta = {"name": "n2", "annotations": {"zerocopy.rdma/counters": "{}"}, "labels": {"a": "leaf-1"}}
+    counted = {"metadata": {**meta, "managedFields": [leaf]}, "spec": {}}
     gone = {"capacity": {"cpu": "64", "rdma/hca": "0"}, "allocatable": {"cpu": "64", "rdma/gone": "0"}}
     client: Any = Answers([{**node("n1"), "status": gone}, counted])
     driver, claims = Parent("zerocopy-rdma-driver", "kube-system"), Parent("zerocopy-rdma-claims", "rdma")
@@ -274,5 +280,6 @@ def test_what_the_cluster_has_of_ours() -> None:
     assert found["parents"] == [{"name": "zerocopy-rdma-claims", "namespace": "rdma"}]
     assert found["extended_resources"] == {"n1": ["rdma/hca", "rdma/gone"], "n2": []}
     assert found["counted"] == ["n2"]
+    assert found["leaf_labelled"] == ["n2"]
     # Nor ask for rights.
     assert found["administrator"] is False

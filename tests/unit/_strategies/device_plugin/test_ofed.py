@@ -294,7 +294,9 @@ def test_policies_are_those_for_the_labels_that_nodes_have_or_get(facts_of: Fact
     }
     first = {"hosts": list(hosts), "labels": {name: {LABEL: "v100.ofed"} for name in hosts}}
     answer: dict[str, Any] = {"kubernetes": "v1.36.3", "administrator": False, "networks": {}, "nodes": nodes}
-    answer.update(daemon_sets=[], objects=[], parents=[], others=[], held={}, extended_resources={}, counted=[])
+    answer.update(
+        daemon_sets=[], objects=[], parents=[], others=[], held={}, extended_resources={}, counted=[], leaf_labelled=[]
+    )
     answer["kinds"] = [f"{kind}.mellanox.com" for kind in ("NicClusterPolicy", "NicNodePolicy")]
     asked: list[dict[str, Any]] = []
 
