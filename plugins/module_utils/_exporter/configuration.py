@@ -38,8 +38,8 @@ class Rail(NamedTuple):
 class Configuration(NamedTuple):
     """``directory`` is that of a textfile collector, ``listen`` an address for ``/metrics``; one is not set.
 
-    ``interval`` is in seconds. ``rate_gbps`` is what every port of a rail should have, 0 if nobody says so. ``host`` and
-    ``group`` are the node's names in the inventory.
+    ``interval`` is in seconds. ``rate_gbps`` is what every port of a rail should have, 0 if nobody says so.
+    ``host`` and ``group`` are the node's names in the inventory.
     """
 
     directory: str = ""
