@@ -95,7 +95,7 @@ def _pcie(what: str, matchers: str = "") -> str:
     return f"rdma_device_pcie_{what}{matchers}"
 
 
-def _carries(matchers: str = "") -> str:
+def carries(matchers: str = "") -> str:
     """Gb/s that a PCIe link carries (``_discover.pci.lane_gbps``)."""
     speed, width = (_pcie(f"current_link_{what}", matchers) for what in ("transfers_per_second", "width"))
     lane = f"({speed} <= 5e9) * 0.8 or ({speed} > 5e9) * 128 / 130"
@@ -107,11 +107,11 @@ def _links() -> List[Alert]:
     current, best = "current_link", "max_link"
     worse = [f"{_pcie(f'{current}_{what}')} < {_pcie(f'{best}_{what}')}" for what in ("transfers_per_second", "width")]
     degraded = " or ".join(worse)
-    below = f"{series.RATE} / 125e6 > {on(DEVICE)} group_left () {_carries()} and {ACTIVE}"
+    below = f"{series.RATE} / 125e6 > {on(DEVICE)} group_left () {carries()} and {ACTIVE}"
     up = f"{ACTIVE} and {on(PORT)} {RAIL}"
     speeds = [number(f"{_pcie(f'{end}_transfers_per_second', '{%s}')} / 1e9", DEVICE) for end in (current, best)]
     lanes = [number(_pcie(f"{end}_width", "{%s}"), DEVICE) for end in (current, best)]
-    carried = number(_carries("{%s}"), DEVICE)
+    carried = number(carries("{%s}"), DEVICE)
     trained = warning(
         codes.PCIE_DEGRADED,
         _HCA,
