@@ -56,6 +56,17 @@ def program(name: str) -> str:
     return str(_root() / "root" / "usr" / "bin" / name)
 
 
+def in_its_place(name: str) -> list[str]:
+    """The beginning of a command that runs one of them where it finds files of its package at their paths.
+
+    This is a mount of its own, and the machine has none of these files.
+    """
+    place = 'mount --bind "$1" /usr/share && shift && exec "$@"'
+    # Without root, as root of a user namespace.
+    own = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--propagation=private"]
+    return [*own, "sh", "-c", place, "sh", str(_root() / "root" / "usr" / "share"), program(name)]
+
+
 def promtool(*arguments: str | os.PathLike[str], **more: Any) -> subprocess.CompletedProcess[str]:
     """What promtool says."""
     command = [program("promtool"), *map(str, arguments)]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import http
 import http.server
 import json
 import socket
@@ -11,13 +12,14 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any, Callable, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program as payload
-from ansible_collections.zerocopy.rdma.tests.monitoring.programs import program
+from ansible_collections.zerocopy.rdma.tests.monitoring.programs import in_its_place, program
 
 _LOOPBACK = "127.0.0.1"
 # Far above what a slow machine needs: until then a test waits for what does not come.
@@ -115,7 +117,7 @@ class Stack:
         }
         self._run(
             "alertmanager",
-            program("prometheus-alertmanager"),
+            *in_its_place("prometheus-alertmanager"),
             f"--config.file={self._write('alertmanager.yml', config)}",
             "--storage.path=alerts",
             f"--web.listen-address={self._alertmanager}",
@@ -152,8 +154,8 @@ class Stack:
             with urllib.request.urlopen(f"http://{self._prometheus}/api/v1/query?{query}") as answer:
                 found = json.load(answer)
         except urllib.error.HTTPError as error:
-            # 503 while it starts.
-            assert error.code == 503, f"{expression}: {error.read().decode()}"
+            if error.code != http.HTTPStatus.SERVICE_UNAVAILABLE:
+                raise AssertionError(f"{expression}: {error.read().decode()}") from error
             return []
         except OSError:
             return []

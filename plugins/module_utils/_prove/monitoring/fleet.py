@@ -148,10 +148,14 @@ def fleet() -> str:
         graph("Ports by state", states, 16, stacked=True),
         _rails(),
         table(
-            "Sick NICs", [Query(f"zerocopy_rdma_health_sick{_GROUPS}")], columns, 12, description="As health has it."
+            "NICs that are sick",
+            [Query(f"zerocopy_rdma_health_sick{_GROUPS}")],
+            columns,
+            12,
+            description="As health has it.",
         ),
         table(
-            "Alerts",
+            "Firing alerts",
             [Query(firing('group=~"$group"'))],
             ("group", "host", "severity", "alertname", "device", "port", "rail"),
             12,

@@ -124,7 +124,7 @@ def node() -> str:
         timeline("States of ports", Query(_by_port(STATE), _PORT, STATES)),
         table("Pods", [Query(f"max by ({', '.join(held)}) ({_here(series.POD_INFO)})")], held),
         table(
-            "Alerts",
+            "Firing alerts",
             [Query(firing(_HOST))],
             ("severity", "alertname", "device", "port", "rail", "kind"),
             12,
