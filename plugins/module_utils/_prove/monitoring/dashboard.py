@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import string
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence
 
 # That of Grafana 10.4; newer ones migrate it when they load it.
@@ -22,7 +22,6 @@ _WIDTH = 24
 _TAG = "zerocopy-rdma"
 # Whoever imports a dashboard says where the data is.
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-_HIDDEN = ("Time", "__name__", "job", "instance")
 # Of values of a port's state.
 STATE_COLOURS: Mapping[int, str] = {1: "red", 2: "orange", 3: "yellow", 4: "green", 5: "blue"}
 
@@ -125,9 +124,10 @@ def bars(title: str, query: Query, width: int, unit: str, description: str = "")
 
 
 def table(title: str, queries: Sequence[Query], columns: Sequence[str], width: int = _WIDTH, **more: Any) -> Panel:
-    """A row for each set of labels; values without a legend are not shown."""
+    """A row for each set of these labels in the first query; values without a legend are not shown."""
+    first = replace(queries[0], expression=f"max by ({', '.join(columns)}) ({queries[0].expression})")
     options = {"cellHeight": "sm", "footer": {"show": False}, "showHeader": True}
-    return Panel("table", title, queries, width, columns=columns, options=options, **more)
+    return Panel("table", title, [first, *queries[1:]], width, columns=columns, options=options, **more)
 
 
 def _target(query: Query, letter: str, is_table: bool, once: bool) -> Plain:
@@ -154,7 +154,7 @@ def _columns(panel: Panel) -> List[Plain]:
     """One row for each set of labels, with the labels and values that the panel wants."""
     values = _values(panel)
     shown = [*panel.columns, *(name for name, heading in values.items() if heading)]
-    hidden = [*_HIDDEN, *(name for name, heading in values.items() if not heading)]
+    hidden = ["Time", *(name for name, heading in values.items() if not heading)]
     organised = {
         "excludeByName": dict.fromkeys(hidden, True),
         "includeByName": {},

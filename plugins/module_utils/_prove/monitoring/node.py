@@ -57,7 +57,7 @@ def _topology() -> Panel:
     return table(
         "Topology",
         [
-            Query(f"max by ({', '.join(shown)}) ({_here(joined)})"),
+            Query(_here(joined)),
             Query(_by_port(STATE), "state", STATES),
             Query(_by_port(f"{series.RATE} / 125e6"), "Gb/s"),
             Query(_by_port(f"{series.EXPECTED_RATE} / 125e6"), "Gb/s expected"),
@@ -122,7 +122,7 @@ def node() -> str:
         *_numbers(),
         _topology(),
         timeline("States of ports", Query(_by_port(STATE), _PORT, STATES)),
-        table("Pods", [Query(f"max by ({', '.join(held)}) ({_here(series.POD_INFO)})")], held),
+        table("Pods", [Query(_here(series.POD_INFO))], held),
         table(
             "Firing alerts",
             [Query(firing(_HOST))],
@@ -131,7 +131,7 @@ def node() -> str:
         ),
         table(
             "Faults in the kernel's log",
-            [Query(f"max by ({', '.join(reported)}) ({_here(f'{series.FAULTS} > 0')})", "messages")],
+            [Query(_here(f"{series.FAULTS} > 0"), "messages")],
             reported,
             12,
         ),

@@ -57,7 +57,7 @@ POD_OF_FIRST = Pods({"s": Pod("vllm-0", "llm", "/run/netns/a", POD)}, {"c": Cont
 
 
 def full(node: Node, looks: int = 0) -> str:
-    """A page with everything that an exporter tells: both link layers, sensors, a pod, faults, something that hangs.
+    """A page with everything that an exporter tells: each state and link layer, sensors, a pod, faults, what hangs.
 
     All that it counts grows with the number of ``looks``.
     """
@@ -66,7 +66,9 @@ def full(node: Node, looks: int = 0) -> str:
     data = dict.fromkeys((*nic(0)["ports"]["1"]["counters"], "port_rcv_data", "port_xmit_data"), looks)
     stats = {"stats": {"pfc/rx/3": looks}, "hw": hardware}
     sensors = [["temp", "asic", 50.0], ["power", "asic", 20.0]]
+    others = [nic(number, port={"state_id": state}) for number, state in ((2, 2), (3, 3), (4, 5))]
     return node.page(
+        *others,
         nic(0, sensors=sensors, port={"counters": data}),
         nic(1, "Ethernet", port={**stats, "state_id": 1, "physical_state_id": 3, "counters": data}),
         faults={("0000:10:00.0", "hca_unhealthy"): (1, True)},

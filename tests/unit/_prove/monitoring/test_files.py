@@ -103,13 +103,3 @@ def test_panels_are_beside_each_other_and_their_parts_have_names(name: str) -> N
         for at in (panel["gridPos"] for panel in panels)
     ]
     assert not any(one & other for one, other in combinations(cells, 2))
-
-
-def test_a_table_shows_the_labels_that_its_query_gives() -> None:
-    for dashboard in DASHBOARDS.values():
-        for panel in dashboard["panels"]:
-            for target in panel["targets"] if panel["type"] == "table" else []:
-                kept = re.match(r"max by \(([^)]*)\)", target["expr"])
-                shown = panel["transformations"][-1]["options"]["indexByName"]
-                # Those of metrics and of rules are known to the test with the real Prometheus.
-                assert kept is None or set(kept[1].split(", ")) <= set(shown)
