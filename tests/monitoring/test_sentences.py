@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -18,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.veri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.facts import INTENTS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.monitoring import alert, rules
-from ansible_collections.zerocopy.rdma.tests.monitoring.programs import promtool
+from ansible_collections.zerocopy.rdma.tests.monitoring import rule_test
 from ansible_collections.zerocopy.rdma.tests.unit._prove.monitoring.pages import (
     GROUP,
     HOST,
@@ -52,18 +51,8 @@ def series(pages: Sequence[str]) -> list[dict[str, str]]:
 
 
 def evaluated(scratch: Path, pages: Sequence[str], expected: Mapping[str, list[Any]], at: str) -> str:
-    """What promtool has against these alerts, by name, being the only ones; empty if nothing."""
-    (scratch / "rules.yml").write_text(rules.prometheus())
-    tests = [{"eval_time": at, "alertname": name, "exp_alerts": expected.get(name, [])} for name in NAMES]
-    content = {
-        "rule_files": ["rules.yml"],
-        "evaluation_interval": f"{_STEP}s",
-        "tests": [{"interval": f"{_STEP}s", "input_series": series(pages), "alert_rule_test": tests}],
-    }
-    # YAML has all of JSON.
-    (scratch / "test.yml").write_text(json.dumps(content))
-    done = promtool("test", "rules", "test.yml", cwd=scratch)
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+    """What promtool has against these alerts about ports, by name, being the only ones; empty if nothing."""
+    return rule_test.evaluated(scratch, series(pages), expected, list(NAMES), at, _STEP)
 
 
 def _labels(check: Check) -> dict[str, str]:
