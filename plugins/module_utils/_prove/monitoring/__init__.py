@@ -14,5 +14,5 @@ are joined), ``alert`` (what an alert has), ``links`` (ports and PCIe links), ``
 kernel's log), ``runs`` (the exporter, health and verify themselves), ``rules`` (the files for Prometheus),
 ``dashboard`` (Grafana's panels), ``fleet`` and ``node`` (the two dashboards).
 
-May import rooms up to ``_workloads``, ``document``, ``host``, ``report`` and ``health``.
+May import rooms up to ``_plan``, ``document``, ``host``, ``report`` and ``health``.
 """

@@ -32,7 +32,6 @@ _PORT = f"{_HCA}/{templates.label('port')}"
 _LINK_UP = 5
 # A port whose cable carries a signal; what is missing then is a subnet manager.
 _CABLED = f'{series.PHYSICAL_STATE} == {_LINK_UP} and {on(PORT)} {series.PORT_INFO}{{link_layer="InfiniBand"}}'
-_STATE = templates.word(STATES, "in an unknown state")
 # Stand for the names of ports while a sentence is made.
 _NAMED = ["\0first", "\0second"]
 
@@ -53,7 +52,7 @@ def _down() -> Alert:
         what,
         "fail",
         series.of_hosts(series.of_rails(f"{STATE} != 4 unless ({_CABLED})")),
-        text.replace("\0state", _STATE).replace("\0physical", physical),
+        text.replace("\0state", templates.word(STATES, "in an unknown state")).replace("\0physical", physical),
         remedy,
         "the port of a rail is down",
         code=codes.PORT_DOWN,
@@ -65,7 +64,8 @@ def _no_subnet_manager() -> Alert:
     what, verdict, remedy = WARNINGS[codes.NO_SUBNET_MANAGER]
     without = f"{series.SM_LID} == 0 and {ACTIVE}"
     waiting = f"{STATE} != 4 and ({_CABLED})"
-    texts = [warning(codes.NO_SUBNET_MANAGER, _PORT, state=state).text for state in (None, _STATE)]
+    waits = templates.word(STATES, "unknown")
+    texts = [warning(codes.NO_SUBNET_MANAGER, _PORT, state=state).text for state in (None, waits)]
     return of_check(
         what,
         verdict,

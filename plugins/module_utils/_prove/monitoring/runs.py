@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import List, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.figures import OLDEST
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.drift import EXPORTER_REMEDY
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.monitoring import series, templates
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.monitoring.alert import Alert, line, of_check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.monitoring.series import on
@@ -39,7 +40,7 @@ def exporter() -> List[Alert]:
             silent,
             f"the exporter has told nothing for {_AGE}: it does not run or hangs, its file cannot be written, or"
             " Prometheus does not reach it",
-            "Configure the exporter as planned.",
+            EXPORTER_REMEDY,
             "the exporter has told nothing for five minutes (until it has done so for a day)",
             name="RdmaExporterSilent",
             mend="runtime",
