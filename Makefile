@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # standard input a byte at a time. A node's environment has no such variable.
 unexport PYTHONUNBUFFERED
 
-.PHONY: help demo test site report format programs control-plane operators network cabling lab cluster plugins images lab-down \
+.PHONY: help demo test site report format programs control-plane operators network cabling monitoring lab cluster plugins images lab-down \
   same bench-facts bench-prepare bench-fleet bench-cluster bench-inject mutants coverage tarball installed clean
 
 help: ## list these targets
@@ -89,6 +89,9 @@ network: $(VENV)/dev $(COLLECTION) ## test links with a real NetworkManager in n
 
 cabling: $(VENV)/dev $(COLLECTION) ## test cabling on a fabric of ibsim and with real lldpd in namespaces (needs root, mmdebstrap)
 	@$(STEP) 'cabling' pytest -q tests/cabling
+
+monitoring: $(VENV)/dev $(COLLECTION) ## test alerts and dashboards with the real Prometheus and Alertmanager (needs apt-get)
+	@$(STEP) 'monitoring' pytest -q tests/monitoring
 
 lab: $(VENV)/dev $(COLLECTION) ## run the playbooks on QEMU guests with real kernels (needs root; see tests/lab)
 	@rm -f $(RECORD); ZEROCOPY_LAB_PROGRESS=/proc/$$$$/fd/2 molecule test -s vm || \

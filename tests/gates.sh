@@ -54,6 +54,12 @@ oldest=("${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.8.*/bin/python3.8)
 [ -x "${oldest[0]}" ] || oldest=("$(command -v python3.8)")
 gate 'molecule default' env RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
 gate 'installed collection' make --no-print-directory installed
+# Prometheus and Alertmanager are downloaded as Debian's packages, and only unpacked.
+if command -v apt-get >/dev/null; then
+    gate 'monitoring' pytest -q tests/monitoring
+else
+    echo 'Not tested with Prometheus and Alertmanager: this needs apt-get.'
+fi
 # A user's `make test` needs no root; CI has it.
 if [ -n "${CI:-}" ] || { [ "$EUID" = 0 ] && command -v mmdebstrap >/dev/null; }; then
     gate 'network manager' pytest -q --numprocesses=auto --maxprocesses=4 tests/network_manager

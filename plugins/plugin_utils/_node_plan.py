@@ -61,12 +61,14 @@ def _options(plan: HostPlan, variables: HostVariables, state: str) -> HostPlan:
     every = {**plan_variables.defaults(plan_variables.options_of()), **values}
     if state == node_options.ABSENT:
         return replace(plan, node=node_options.absent(every))
+    names = {"host": host, "group": plan.group}
     try:
         found = links(host, {name: value for name, value in values.items() if name.startswith(LINKS)}, variables)
     except AnsibleFilterError as error:
         # The other parts do not depend on links.
-        return replace(plan, node=replace(node_options.present(every, LinkPlan()), links=None), problem=str(error))
-    return replace(plan, node=node_options.present(every, found), warnings=found.warnings)
+        without = node_options.present(every, LinkPlan(), **names)
+        return replace(plan, node=replace(without, links=None), problem=str(error))
+    return replace(plan, node=node_options.present(every, found, **names), warnings=found.warnings)
 
 
 def of_host(variables: HostVariables, state: str = node_options.PRESENT) -> HostPlan:

@@ -38,7 +38,7 @@ def _of_ports(hcas: Sequence[Hca], usable: Sequence[Usable], excluded: Sequence[
     up = [(entry.hca, entry.port) for entry in usable]
     for _hca, port, subject in _ports(hcas, down):
         if port.link_layer == "InfiniBand" and port.physical_state == "LinkUp":
-            yield warning(codes.NO_SUBNET_MANAGER, subject, state=str(port.state))
+            yield warning(codes.NO_SUBNET_MANAGER, subject, state=port.state or "unknown")
         else:
             others = ["{}/{}".format(*entry) for entry in up]
             physical = port.physical_state

@@ -39,6 +39,7 @@ class Configuration(NamedTuple):
     """``directory`` is that of a textfile collector, ``listen`` an address for ``/metrics``; one is not set.
 
     ``interval`` is in seconds. ``rate_gbps`` is what every port of a rail should have, 0 if nobody says so.
+    ``host`` and ``group`` are the node's names in the inventory.
     """
 
     directory: str = ""
@@ -48,6 +49,8 @@ class Configuration(NamedTuple):
     rate_gbps: float = 0.0
     gpu_vendors: Tuple[str, ...] = tuple(gpu.DEFAULT_VENDORS)
     gpu_classes: Tuple[str, ...] = tuple(gpu.DEFAULT_CLASSES)
+    host: str = ""
+    group: str = ""
 
 
 def address(text: str) -> Tuple[str, int]:

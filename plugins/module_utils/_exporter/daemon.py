@@ -155,6 +155,7 @@ class Exporter:
 
     def _metrics(self, hung: Set[str]) -> str:
         metrics = text.Metrics()
+        text.of_node(metrics, self._config)
         text.of_hcas(metrics, self._config, self._known, self._history)
         text.of_presence(metrics, self._config, self._known, self._history)
         if self._kernel.heard:

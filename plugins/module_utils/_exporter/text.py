@@ -136,6 +136,12 @@ class _Port:
             self._metrics.add(families.NODE + suffix, families.NODE_TEXTS[suffix], value, self.labels)
 
 
+def of_node(metrics: Metrics, config: Configuration) -> None:
+    """The node's names in the inventory, to be joined with all else on the labels of the target."""
+    labels = (("host", config.host), ("group", config.group))
+    metrics.add("rdma_node_info", "The node's name and group in the inventory.", 1, labels)
+
+
 def of_hcas(metrics: Metrics, config: Configuration, known: Known, history: History) -> None:
     """All that a look has found of HCAs, ports, and the pods that hold them."""
     owners = Owners(known)

@@ -56,7 +56,7 @@ def _port_down(
 ) -> str:
     instead = f"{', '.join(up)} {'is' if len(up) == 1 else 'are'} up" if up else "no other port is up"
     physical = physical_state or "physical state unknown"
-    return f"{subject} is {state} ({physical}), {instead}: check the cable of {subject}"
+    return f"{subject} is {state or 'in an unknown state'} ({physical}), {instead}: check the cable of {subject}"
 
 
 def _rate_below_maximum(

@@ -21,15 +21,15 @@ _DISCOVERED = ("root", "gpu_vendors")
 
 
 def options(
-    values: Mapping[str, Any], wanted: bool, rails: Sequence[Mapping[str, Any]] = ()
+    values: Mapping[str, Any], wanted: bool, rails: Sequence[Mapping[str, Any]] = (), host: str = "", group: str = ""
 ) -> Dict[str, Dict[str, Any]]:
     """By name the options of all daemons on a host with these variables (in their types) and ports of rails.
 
-    Those that it shall not have go, and without ``wanted`` all of them.
+    Those that it shall not have go, and without ``wanted`` all of them. ``host`` and ``group`` are its names.
     """
     found = registry.daemons(values, wanted)
     if wanted and values["rdma_exporter_enabled"]:
-        found[EXPORTER] = _exporter(values, rails)
+        found[EXPORTER] = {"host": host, "group": group, **_exporter(values, rails)}
     else:
         found[EXPORTER] = {"root": values["rdma_discover_root"], "state": "absent"}
     return found

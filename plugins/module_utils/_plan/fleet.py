@@ -156,6 +156,12 @@ def expected_ports(facts: Facts, intent: NodeIntent) -> List[Tuple[str, int]]:
     return found if len(found) >= intent.hcas else facts.available
 
 
+def rate_below_intent(port: str, rate_gbps: Optional[float], group: str, wanted_gbps: float) -> str:
+    """What is said of a port that is slower than its group should be."""
+    measured = "an unknown rate" if rate_gbps is None else f"{rate_gbps:g} Gb/s"
+    return f"{port} runs at {measured}, group {group} should have {wanted_gbps:g} Gb/s"
+
+
 def against_intent(node: FleetNode) -> List[Shortfall]:
     """Everything in which a node falls short of what its group should have."""
     if node.rdma is None:
@@ -179,8 +185,7 @@ def against_intent(node: FleetNode) -> List[Shortfall]:
                 found.append(Shortfall("link_layer_differs", text, name))
             rate = port.rate_gbps
             if intent.rate_gbps is not None and (rate is None or rate < intent.rate_gbps):
-                measured = "an unknown rate" if rate is None else f"{rate:g} Gb/s"
-                text = f"{name} runs at {measured}, group {node.group} should have {intent.rate_gbps:g} Gb/s"
+                text = rate_below_intent(name, rate, node.group, intent.rate_gbps)
                 found.append(Shortfall("rate_below_intent", text, name))
     return found
 

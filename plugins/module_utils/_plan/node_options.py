@@ -85,14 +85,14 @@ def images(values: Values) -> Optional[List[PartOptions]]:
     return [{"name": image.name, "archive": image.archive, "runtime": runtime} for image in archived] or None
 
 
-def present(values: Values, links: LinkPlan) -> NodeOptions:
-    """What a host with these variables (in their types, defaults included) and links shall have."""
+def present(values: Values, links: LinkPlan, host: str = "", group: str = "") -> NodeOptions:
+    """What a host with these variables (in their types, defaults included), links and names shall have."""
     return NodeOptions(
         packages=values["rdma_kernel_packages"] if values[_ROOT] == _LIVE else None,
         kernel=_kernel(values),
         links=_links(values, links),
         runtime=_runtime(values) if values["rdma_runtime_flavour"] != _NO_RUNTIME else None,
-        daemons=daemons.options(values, wanted=True, rails=links.rails),
+        daemons=daemons.options(values, wanted=True, rails=links.rails, host=host, group=group),
         images=images(values),
     )
 

@@ -8,7 +8,8 @@
 
 Files in reading order: ``document`` (what is checked and measured), ``bandwidth`` (perftest), ``host`` (checks of a
 host and of hosts together), ``cluster``, ``pod``, ``benchmark`` (KV-cache transfers), ``report``, ``health`` (NICs
-over time, and what keeps sick ones from new pods), ``support`` (a bundle for a ticket).
+over time, and what keeps sick ones from new pods), ``monitoring`` (alerts and dashboards), ``support`` (a bundle for a
+ticket).
 
 May import rooms before it. Of the packages, each imports from those before it.
 """

@@ -116,11 +116,12 @@ def test_daemon_keeps_from_containers_what_the_driver_leaves_out() -> None:
     assert (found["exclude"], found["link_layer"]) == (["mlx5_0", "mlx5_1"], "Ethernet")
 
 
-def test_the_exporter_knows_the_rails_and_their_rate() -> None:
+def test_the_exporter_knows_the_rails_and_their_rate_and_the_names_of_the_host() -> None:
     rails = [{"name": "0", "hca": "mlx5_4", "port": 2, "pci": "0000:3b:00.0"}]
     own = {"rdma_exporter_enabled": True, "rdma_exporter_listen": "0.0.0.0:9880", "rdma_discover_expect_rate_gbps": 400}
-    found = options_of(node_options.present(values(**own), LinkPlan(rails=rails)), "exporter")
+    found = options_of(node_options.present(values(**own), LinkPlan(rails=rails), "h100-01", "h100"), "exporter")
     assert (found["rate_gbps"], found["listen"], found["rails"]) == (400.0, "0.0.0.0:9880", rails)
+    assert (found["host"], found["group"]) == ("h100-01", "h100")
 
 
 def trusted(variables: dict[str, Any]) -> Any:
@@ -257,3 +258,9 @@ def test_a_host_plans_itself_from_the_variables_of_its_task() -> None:
     own = trusted({"inventory_hostname": "a", "rdma_kernel_netns_mode": "{{ mode }}", "mode": "exclusive"})
     planned = _node_plan.of_host(HostVariables(own, DataLoader()))
     assert (planned.node.kernel or {})["netns_mode"] == "exclusive"
+
+
+def test_a_host_s_exporter_gets_its_names() -> None:
+    own = trusted({"inventory_hostname": "a", "rdma_group": "h100", "rdma_exporter_enabled": True})
+    planned = _node_plan.of_host(HostVariables(own, DataLoader())).node.daemons or {}
+    assert (planned["exporter"]["host"], planned["exporter"]["group"]) == ("a", "h100")

@@ -40,6 +40,8 @@ DAEMON = NodeDaemon(
     at_start=Configuration._fields,
 )
 SPEC: Dict[str, Dict[str, Any]] = {
+    "host": {"type": "str", "default": ""},
+    "group": {"type": "str", "default": ""},
     "directory": {"type": "str", "default": ""},
     "listen": {"type": "str", "default": ""},
     "interval": {"type": "int", "default": 15},

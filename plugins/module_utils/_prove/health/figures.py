@@ -34,18 +34,19 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.pci import i
 OLDEST = 300.0
 _ACTIVE = "ACTIVE"
 # Of include/rdma/ib_verbs.h (enum ib_port_state), and IBTA's PortPhysicalState, as sysfs writes them.
-_STATES = {1: "DOWN", 2: "INIT", 3: "ARMED", 4: _ACTIVE}
-_PHYSICAL = {
+STATES = {1: "DOWN", 2: "INIT", 3: "ARMED", 4: _ACTIVE, 5: "ACTIVE_DEFER"}
+PHYSICAL = {
     1: "Sleep",
     2: "Polling",
     3: "Disabled",
     4: "PortConfigurationTraining",
     5: "LinkUp",
     6: "LinkErrorRecovery",
+    7: "Phy Test",
 }
 _LAYERS = ("InfiniBand", "Ethernet")
 _POD = "pod"
-_SOFTWARE = ("rxe", "siw")
+SOFTWARE = ("rxe", "siw")
 _FAULTS = ("faults", "active_faults")
 # When a fault was over: the exporter only says that it is.
 _UNTOLD = "a time that it does not tell"
@@ -109,8 +110,8 @@ def _port(number: int, own: Mapping[str, Any]) -> Port:
     layer = own.get("link_layer")
     return Port(
         number=number,
-        state=_STATES.get(own.get("state_id", 0)),
-        physical_state=_PHYSICAL.get(own.get("physical_state_id", 0)),
+        state=STATES.get(own.get("state_id", 0)),
+        physical_state=PHYSICAL.get(own.get("physical_state_id", 0)),
         link_layer=layer if layer in _LAYERS else None,
         rate_gbps=_scaled(own.get("rate_bytes_per_second"), 125e6),
         lid=own.get("lid"),
@@ -138,7 +139,7 @@ def _moved(name: str, device: Mapping[str, Any], figures: Figures) -> Hca:
     return Hca(
         name=name,
         driver=driver or None,
-        software=driver in _SOFTWARE,
+        software=driver in SOFTWARE,
         board_id=board or None,
         pci=function,
         pcie_link=_link(device),

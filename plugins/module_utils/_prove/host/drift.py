@@ -35,6 +35,8 @@ _KINDS = {
     "sandbox_record": "sandbox_records",
 }
 _SHOWN = 3
+# A run that mends it is one with the tag of the runtime, whose sentence would be about that.
+EXPORTER_REMEDY = "Configure the exporter as planned."
 
 
 def _mend(concern: str) -> str:
@@ -169,7 +171,7 @@ def _daemons(node: HostEvidence, result: Map) -> Iterator[Check]:
     if of_exporter:
         why = joined(_files(of_exporter, _diff(result)), _SHOWN) or "it does not run, or is not enabled"
         text = f"{exporter['unit']} is not as configured: {why}"
-        yield node.check("daemons", "fail", exporter["unit"], text, "", "runtime")
+        yield node.check("daemons", "fail", exporter["unit"], text, EXPORTER_REMEDY, "runtime")
     # On a node whose strategy has no daemon there is nothing, and nothing to say.
     if unit is None:
         yield from _persistence(node, "daemons", {**result, "changes": changes}, "")

@@ -49,8 +49,8 @@ def _of_vfs(node: HostEvidence, rails: Mapping[str, Optional[str]]) -> Iterator[
 
 EXPECT = "rdma_discover_expect_"
 _INTENT = "Find out what is missing or in another mode, or correct {} in the inventory."
-# Of each finding of discover's: part of the check's id, verdict and remedy.
-_INTENTS = {
+# Of each finding of discover's: part of the check's id, verdict and remedy. Alerts have them as well.
+INTENTS = {
     "ports_missing": ("ports", "fail", _INTENT.format(EXPECT + "hcas")),
     "ports_unexpected": ("ports", "warn", _INTENT.format(EXPECT + "hcas")),
     "gpus_missing": ("gpus", "fail", _INTENT.format(EXPECT + "gpus")),
@@ -58,7 +58,7 @@ _INTENTS = {
     "link_layer_differs": ("link_layer", "fail", "Set the port's link type (mlxconfig LINK_TYPE_P1), then reboot."),
     "rate_below_intent": ("port_rate", "fail", "Check cable, transceiver and the switch port's speed."),
 }
-_WARNINGS = {
+WARNINGS = {
     "no_subnet_manager": ("subnet_manager", "fail", "Start a subnet manager for this fabric, on a switch or a host."),
     "port_down": ("port_state", "warn", "Plug in the cable or bring the port up, unless it is meant to be unused."),
     "rate_below_maximum": ("port_rate", "warn", "Check cable, transceiver and the switch port's speed."),
@@ -127,7 +127,7 @@ def _intent(node: HostEvidence) -> fleet.NodeIntent:
 
 def _of_intent(node: HostEvidence) -> Iterator[Check]:
     for short in fleet.against_intent(fleet.FleetNode(node.host, node.group, node.facts, _intent(node))):
-        what, verdict, remedy = _INTENTS[short.code]
+        what, verdict, remedy = INTENTS[short.code]
         yield node.check(what, verdict, short.port, short.text, remedy, code=short.code)
 
 
@@ -144,7 +144,7 @@ def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterat
         if code == codes.ACS_REDIRECTS:
             # The verdict of each pair says it, with what to do.
             continue
-        what, verdict, remedy = _WARNINGS.get(code, ("other", "warn", "See the description of the module rdma_facts."))
+        what, verdict, remedy = WARNINGS.get(code, ("other", "warn", "See the description of the module rdma_facts."))
         if code == codes.PORT_DOWN and subject in rails:
             verdict = "fail"
         elif code == codes.PORT_DOWN and enough:
@@ -154,7 +154,7 @@ def _of_warnings(node: HostEvidence, known: Sequence[Tuple[str, str]]) -> Iterat
         text, cause = warning.text, degraded.get(subject.partition("/")[0])
         if code == codes.PCIE_BELOW_PORT_RATE and cause:
             # One slot, one finding.
-            verdict, remedy, text = "fail", _WARNINGS[cause.code][2], f"{text}: {cause.text}"
+            verdict, remedy, text = "fail", WARNINGS[cause.code][2], f"{text}: {cause.text}"
         if code == codes.PCIE_DEGRADED and subject in limited:
             continue
         if (f"host.{what}", subject) not in known:

@@ -142,3 +142,9 @@ def test_an_hca_that_the_plan_names_and_nobody_has_seen_is_missing() -> None:
         (("device", ""), ("pci_address", "0000:ff:00.0")): 0,
         (("device", "mlx5_9"), ("pci_address", "")): 0,
     }
+
+
+def test_the_names_of_the_node_are_an_info_metric() -> None:
+    metrics = text.Metrics()
+    text.of_node(metrics, FILE._replace(host="h100-01", group="h100"))
+    assert parsed(metrics.text()) == {("rdma_node_info", (("group", "h100"), ("host", "h100-01"))): 1}
