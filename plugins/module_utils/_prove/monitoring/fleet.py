@@ -55,8 +55,8 @@ def pods(nodes: str, metric: str) -> str:
     """Bytes a second of pods that have a port in their network namespace, each port once for each pod."""
     held = f'{series.POD_INFO}{{how="netns"}}'
     moved = f"{held}\n* {on(PORT)} group_left () rate({metric}{INTERVAL})"
-    one = f"max by (namespace, pod, {', '.join(PORT)}) (\n{series.of_hosts(moved, nodes)})"
-    return f"topk(20, sum by (namespace, pod) ({one}))"
+    each = f"max by (namespace, pod, {', '.join(PORT)}) (\n{series.of_hosts(moved, nodes)})"
+    return f"topk(20, sum by (namespace, pod) ({each}))"
 
 
 def firing(matchers: str) -> str:

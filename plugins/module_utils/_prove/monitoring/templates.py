@@ -85,9 +85,9 @@ def by(conditions: Sequence[str], texts: Sequence[str]) -> str:
     return f"{before}{{{{ {cases}{{{{ else }}}}{differing[-1]}{{{{ end }}}}{after}"
 
 
-def of_ports(query: str, none: str, one: str, many: str, named: str) -> str:
+def of_ports(query: str, none: str, single: str, many: str, named: str) -> str:
     """A text by the number of ports that a query gives; ``named`` stands for their names in it."""
     each = "{{ if $place }}, {{ end }}{{ $port.Labels.device }}/{{ $port.Labels.port }}"
     every = f'{{{{ range $place, $port := sortByLabel "device" $ports }}}}{each}{{{{ end }}}}'
-    text = by(["eq (len $ports) 0", "eq (len $ports) 1"], [none, one, many])
+    text = by(["eq (len $ports) 0", "eq (len $ports) 1"], [none, single, many])
     return f"{{{{ $ports := {query} }}}}{text.replace(named, every)}"

@@ -7,7 +7,7 @@
 """The forms of a report.
 
 Files in reading order: ``html``, ``page`` (what pages have in common), ``drawing`` (topology as SVG), ``summary`` (a
-terminal), ``site`` (what a run of the site playbook did), ``junit``, ``prometheus``.
+terminal), ``site`` (what a run of the site playbook did), ``cabling``, ``junit``, ``prometheus``.
 
-May import ``report``, ``document``, ``benchmark`` and ``_values``.
+May import ``report``, ``document``, ``benchmark``, ``_fabric`` and ``_values``.
 """
