@@ -7,6 +7,6 @@
 """DRANET on the nodes of a fleet.
 
 In reading order: :mod:`deployment`, :mod:`objects` (written, and read back), :mod:`others` (a DRANET that is not ours),
-:mod:`parameters` (those of claims that DRANET decodes), :mod:`gpu_owners`. It may import :mod:`_strategies.dra.slices`
-and what that may.
+:mod:`parameters` (those of claims that DRANET decodes), :mod:`gpu_owners`. It may import :mod:`_strategies.dra.slices`,
+:mod:`_strategies.dra.attributes` and what these may.
 """

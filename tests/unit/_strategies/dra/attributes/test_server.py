@@ -159,7 +159,7 @@ def raw(path: Path, request: bytes) -> bytes:
         (b"\r\n", 411),
         (b"Content-Length: -1\r\n\r\n", 411),
         (b"Content-Length: 2\r\n\r\n[]", 400),
-        (b"Content-Length: 9\r\n\r\n{\"name\": ", 400),
+        (b'Content-Length: 9\r\n\r\n{"name": ', 400),
         (b"Content-Length: 8000\r\n\r\n" + b"[" * 8000, 400),
         (b"X: " + b"a" * 70000 + b"\r\n\r\n", 431),
     ],
