@@ -153,6 +153,10 @@ options:
         (C(/usr/local/libexec/zerocopy-rdma/exporter.pyz)), runs as the unit C(zerocopy-rdma-exporter.service), and is
         restarted if its program, its unit or its configuration (C(/etc/zerocopy-rdma/exporter.json)) changed. The role
         C(zerocopy.rdma.rdma_exporter) describes it.
+      - The daemon C(attributes) answers DRANET's provider webhook with the rail, leaf, rate and link layer of NICs. It
+        is one file as well (C(/usr/local/libexec/zerocopy-rdma/attributes.pyz)), runs as the unit
+        C(zerocopy-rdma-attributes.service), and is restarted if its program or its unit changed. It reads its
+        configuration (C(/etc/zerocopy-rdma/attributes.json)) again by itself.
     type: dict
   images:
     description:
@@ -418,6 +422,11 @@ exporter:
   returned: for C(daemons), if the exporter runs or is to run, or is removed
   type: dict
   sample: {unit: zerocopy-rdma-exporter.service, service: active, changes: []}
+attributes:
+  description: The same of the daemon C(attributes).
+  returned: for C(daemons), if this daemon runs or is to run, or is removed
+  type: dict
+  sample: {unit: zerocopy-rdma-attributes.service, service: active, changes: []}
 config_error:
   description: Why the plugin still uses an older configuration. V(null) if it uses the current one.
   returned: for C(daemons), if one runs or is to run

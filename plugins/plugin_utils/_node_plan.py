@@ -9,10 +9,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Optional
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
@@ -34,11 +35,17 @@ _NODE = (
 )
 
 
-def links(host: str, values: Mapping[str, Any], variables: Mapping[str, Any]) -> LinkPlan:
-    """The links of a host with these ``values``, by its facts among ``variables``. Raises AnsibleFilterError."""
+def facts_of(host: str, variables: Mapping[str, Any]) -> Optional[Facts]:
+    """The facts of a host among its variables, ``None`` where they do not tell its HCAs. Raises AnsibleFilterError."""
     sent = plan_variables.sent(variables)
     facts = None if sent is None else _inventory.read_facts(host, sent)
-    if facts is None or "hcas" not in facts.sent:
+    return facts if facts is not None and "hcas" in facts.sent else None
+
+
+def links(host: str, values: Mapping[str, Any], variables: Mapping[str, Any]) -> LinkPlan:
+    """The links of a host with these ``values``, by its facts among ``variables``. Raises AnsibleFilterError."""
+    facts = facts_of(host, variables)
+    if facts is None:
         if host_links.asked(values) is None:
             return LinkPlan()
         raise AnsibleFilterError(f"{host}: there are no facts about its HCAs: {GATHER_FIRST}")
@@ -61,14 +68,15 @@ def _options(plan: HostPlan, variables: HostVariables, state: str) -> HostPlan:
     every = {**plan_variables.defaults(plan_variables.options_of()), **values}
     if state == node_options.ABSENT:
         return replace(plan, node=node_options.absent(every))
-    names = {"host": host, "group": plan.group}
+    names: Dict[str, Any] = {"host": host, "group": plan.group}
     try:
         found = links(host, {name: value for name, value in values.items() if name.startswith(LINKS)}, variables)
     except AnsibleFilterError as error:
         # The other parts do not depend on links.
         without = node_options.present(every, LinkPlan(), **names)
         return replace(plan, node=replace(without, links=None), problem=str(error))
-    return replace(plan, node=node_options.present(every, found, **names), warnings=found.warnings)
+    present = node_options.present(every, found, facts_of(host, variables), **names)
+    return replace(plan, node=present, warnings=found.warnings)
 
 
 def of_host(variables: HostVariables, state: str = node_options.PRESENT) -> HostPlan:

@@ -8,15 +8,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
-import os
 import select
 import socket
-import sys
 import time
-from typing import Callable, List, Optional, Set
+from typing import Callable, List, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import look, text, worker
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import Configuration, address
@@ -26,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.look impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.pods import Pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.publish import Listener, Textfile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.worker import Tell, Worker
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.systemd import log, notify
 
 # Seconds between two signs of life, which systemd waits 60 for.
 _BEAT = 5.0
@@ -35,12 +31,6 @@ _SHARE = 0.8
 # Seconds for which pods are still told of while the runtime says nothing, as when it is restarted.
 _PATIENCE = 300.0
 _SOURCES = (look.RUNTIME, look.KUBELET)
-
-
-def log(message: str, **fields: object) -> None:
-    """One line of JSON on standard error, which systemd stores."""
-    sys.stderr.write(visible(json.dumps({"message": message, **fields}, ensure_ascii=False, default=str)) + "\n")
-    sys.stderr.flush()
 
 
 class Exporter:
@@ -187,13 +177,3 @@ class Exporter:
 
 def _nothing() -> None:
     """Whoever waits for the first look does so no longer."""
-
-
-def notify(state: str) -> None:
-    """Tell systemd, if it wants to know (sd_notify(3)) and has time."""
-    target: Optional[str] = os.environ.get("NOTIFY_SOCKET")
-    if target:
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
-            connection.setblocking(False)
-            connection.connect("\0" + target[1:] if target.startswith("@") else target)
-            connection.sendall(state.encode())

@@ -16,6 +16,7 @@ import socket
 from typing import Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration, daemon
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import systemd
 
 _WRONG = 78  # sysexits.h, EX_CONFIG
 
@@ -43,12 +44,12 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             config = configuration.read(file.read())
         exporter = daemon.Exporter(config, options.root, wake)
     except (configuration.ConfigurationError, OSError, ValueError) as error:
-        daemon.log("the exporter cannot start", file=options.config, error=str(error))
+        systemd.log("the exporter cannot start", file=options.config, error=str(error))
         return _WRONG
     # What is there now stays: children do not copy it by counting its references.
     gc.collect()
     gc.freeze()
-    exporter.run(lambda: daemon.notify("READY=1"), options.looks)
+    exporter.run(lambda: systemd.notify("READY=1"), options.looks)
     return 0
 
 

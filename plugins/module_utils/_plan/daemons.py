@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
@@ -21,13 +22,18 @@ _DISCOVERED = ("root", "gpu_vendors")
 
 
 def options(
-    values: Mapping[str, Any], wanted: bool, rails: Sequence[Mapping[str, Any]] = (), host: str = "", group: str = ""
+    values: Mapping[str, Any],
+    wanted: bool,
+    rails: Sequence[Mapping[str, Any]] = (),
+    facts: Optional[Facts] = None,
+    host: str = "",
+    group: str = "",
 ) -> Dict[str, Dict[str, Any]]:
-    """By name the options of all daemons on a host with these variables (in their types) and ports of rails.
+    """By name the options of all daemons on a host with these variables (in their types), ports of rails and facts.
 
     Those that it shall not have go, and without ``wanted`` all of them. ``host`` and ``group`` are its names.
     """
-    found = registry.daemons(values, wanted)
+    found = registry.daemons(values, wanted, facts, rails)
     if wanted and values["rdma_exporter_enabled"]:
         found[EXPORTER] = {"host": host, "group": group, **_exporter(values, rails)}
     else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import daemons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
@@ -85,14 +86,16 @@ def images(values: Values) -> Optional[List[PartOptions]]:
     return [{"name": image.name, "archive": image.archive, "runtime": runtime} for image in archived] or None
 
 
-def present(values: Values, links: LinkPlan, host: str = "", group: str = "") -> NodeOptions:
-    """What a host with these variables (in their types, defaults included), links and names shall have."""
+def present(
+    values: Values, links: LinkPlan, facts: Optional[Facts] = None, host: str = "", group: str = ""
+) -> NodeOptions:
+    """What a host with these variables (in their types, defaults included), links, facts and names shall have."""
     return NodeOptions(
         packages=values["rdma_kernel_packages"] if values[_ROOT] == _LIVE else None,
         kernel=_kernel(values),
         links=_links(values, links),
         runtime=_runtime(values) if values["rdma_runtime_flavour"] != _NO_RUNTIME else None,
-        daemons=daemons.options(values, wanted=True, rails=links.rails, host=host, group=group),
+        daemons=daemons.options(values, True, links.rails, facts, host, group),
         images=images(values),
     )
 

@@ -84,7 +84,7 @@ def _daemons(options: Options, check: bool) -> Dict[str, Any]:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
 
     found = [DAEMONS[name].converge(own, check) for name, own in options.items()]
-    # At most one of those of strategies is wanted; the exporter has what it says of itself by its name.
+    # At most one NRI plugin is wanted; the others have what they say of themselves by their names.
     return {**{name: value for each in found for name, value in each.items()}, **_joined(found)}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import NETNS_MODE
@@ -102,14 +103,24 @@ def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
     return values.get(NETNS_MODE) or only
 
 
-def daemons(values: Mapping[str, Any], wanted: bool) -> Dict[str, Dict[str, Any]]:
-    """By name the options of all daemons on a host with these variables.
+def daemons(
+    values: Mapping[str, Any],
+    wanted: bool,
+    facts: Optional[Facts] = None,
+    rails: Sequence[Mapping[str, Any]] = (),
+) -> Dict[str, Dict[str, Any]]:
+    """By name the options of all daemons on a host with these variables, facts and ports of rails.
 
     Those of other strategies go, and without ``wanted`` its own one as well.
     """
     own = of_host(values)
-    every = [(strategy.daemon, wanted and strategy is own) for strategy in STRATEGIES.values() if strategy.daemon]
-    return {daemon.name: daemon.options(values) if mine else daemon.removal(values) for daemon, mine in every}
+    found = {}
+    for strategy in STRATEGIES.values():
+        daemon = strategy.daemon
+        if daemon:
+            mine = wanted and strategy is own and daemon.wanted(values)
+            found[daemon.name] = daemon.options(values, facts, rails) if mine else daemon.removal(values)
+    return found
 
 
 def of_ofed() -> Strategy:

@@ -16,6 +16,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
@@ -43,8 +44,12 @@ NOT_PLANNED = {
     "runtime": {"state", "registration_timeout"},
     "inject": {"interpreter", "digest", "program", "gpu_classes", "socket", "await_seconds"},
     "exporter": {"interpreter", "digest", "program", "gpu_classes"},
+    "attributes": {"interpreter", "digest", "program"},
 }
-OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}}
+OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}, "attributes": {"keep"}}
+# A host has one strategy: what is asked for each part whose daemon is that of a strategy.
+OF_STRATEGY = {"attributes": {"rdma_strategy": "dra", "rdma_driver_attributes": True}}
+INJECT = {"rdma_strategy": "inject"}
 ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}
 
 
@@ -64,14 +69,14 @@ def options_of(node: NodeOptions, part: str) -> dict[str, Any]:
 
 def test_every_option_of_a_part_is_planned() -> None:
     limits = {"rdma_kernel_netns_mode": "shared", "rdma_kernel_user_memlock": "64"}
-    found = present(rdma_strategy="inject", rdma_exporter_enabled=True, **limits)
     for part, spec in SPECS.items():
+        found = present(rdma_exporter_enabled=True, **limits, **OF_STRATEGY.get(part, INJECT))
         assert set(options_of(found, part)) == set(spec) - NOT_PLANNED[part]
 
 
 def test_variables_have_the_defaults_of_the_options() -> None:
-    found = present(rdma_strategy="inject", rdma_exporter_enabled=True)
     for part, spec in SPECS.items():
+        found = present(rdma_exporter_enabled=True, **OF_STRATEGY.get(part, INJECT))
         planned, default = read(spec, options_of(found, part)), read(spec, {})
         other = {name for name in planned if planned[name] != default[name]}
         # The only netns mode in which this strategy works.
@@ -81,7 +86,7 @@ def test_variables_have_the_defaults_of_the_options() -> None:
 def test_what_a_node_does_not_have() -> None:
     nothing = present(rdma_strategy="none", rdma_runtime_flavour="none", rdma_kernel_user_memlock="")
     assert (nothing.runtime, nothing.images) == (None, None)
-    assert nothing.daemons == {name: {"root": "/", "state": "absent"} for name in ("inject", "exporter")}
+    assert nothing.daemons == {name: {"root": "/", "state": "absent"} for name in DAEMONS}
     assert not {"netns_mode", "user_memlock"} & set(nothing.kernel or {})
     assert nothing.packages == values()["rdma_kernel_packages"]
     image = present(**ARCHIVED)
@@ -122,6 +127,27 @@ def test_the_exporter_knows_the_rails_and_their_rate_and_the_names_of_the_host()
     found = options_of(node_options.present(values(**own), LinkPlan(rails=rails), "h100-01", "h100"), "exporter")
     assert (found["rate_gbps"], found["listen"], found["rails"]) == (400.0, "0.0.0.0:9880", rails)
     assert (found["host"], found["group"]) == ("h100-01", "h100")
+
+
+def test_attributes_are_those_of_the_facts_and_stay_without_any() -> None:
+    function = PciFunction("0000:3b:00.0", "15b3", "1021", "0207")
+    facts = Facts(hcas=[Hca("mlx5_4", pci=function, ports=[Port(1, link_layer="Ethernet")])])
+    links = LinkPlan(rails=[{"name": "2", "hca": "mlx5_4", "port": 1, "pci": "0000:3b:00.0"}])
+    own = values(rdma_driver_attributes=True)
+    found = options_of(node_options.present(own, links, facts), "attributes")
+    assert (found["devices"], found["keep"]) == ({"0000:3b:00.0": {"rail": 2, "link_layer": "Ethernet"}}, False)
+    facts.system.netns_mode = "exclusive"
+    assert options_of(node_options.present(own, links, facts), "attributes")["keep"] is True
+    unknown = options_of(node_options.present(own, LinkPlan()), "attributes")
+    assert (unknown["devices"], unknown["keep"]) == ({}, True)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [{}, {"rdma_driver_enabled": False, "rdma_driver_attributes": True}, {**INJECT, "rdma_driver_attributes": True}],
+)
+def test_only_hosts_whose_driver_asks_have_the_daemon_of_attributes(own: dict[str, Any]) -> None:
+    assert options_of(present(**own), "attributes")["state"] == "absent"
 
 
 def trusted(variables: dict[str, Any]) -> Any:

@@ -49,7 +49,10 @@ class Toy(NoStrategy):
     driver_set = "toy"
     manifests = ManifestNames("10-toy.yml")
     daemon = StrategyDaemon(
-        "toyd", lambda values: {"namespace": values[f"{ROLE}_namespace"]}, lambda _values: GONE, lambda: b"toy"
+        "toyd",
+        lambda values, _facts, _rails: {"namespace": values[f"{ROLE}_namespace"]},
+        lambda _values: GONE,
+        lambda: b"toy",
     )
 
     def node_check(self, values: Mapping[str, Any]) -> str:
@@ -125,7 +128,7 @@ def test_its_daemon_is_on_its_nodes_alone() -> None:
     assert (found["toyd"], found["inject"]["state"]) == ({"namespace": "kube-system"}, "absent")
     for other in (node_options.present(values, LinkPlan()), node_options.absent({**values, "rdma_strategy": "toy"})):
         assert (other.daemons or {})["toyd"] == GONE
-    assert (registry.with_daemon("toy"), registry.with_daemon("dra")) == (True, False)
+    assert (registry.with_daemon("toy"), registry.with_daemon("none")) == (True, False)
 
 
 def test_the_program_of_its_daemon_goes_to_nodes_that_get_it() -> None:

@@ -7,9 +7,9 @@
 """Daemons of this collection on a node, each a program that systemd runs.
 
 Files in reading order: ``daemon`` (what one is), ``program`` (what all have in common), ``inject`` (the daemon of the
-strategy ``inject``), ``exporter`` (that of metrics), ``every`` (those that there are), ``converge`` (installs, changes
-and removes one), ``service`` (the running one).
+strategy ``inject``), ``exporter`` (that of metrics), ``attributes`` (that of DRANET's attributes), ``every`` (those
+that there are), ``converge`` (installs, changes and removes one), ``service`` (the running one).
 
-May import ``_discover``, ``_exporter``, ``_strategies.inject.daemon``, ``_prepare.node``, ``_prepare.ledger`` and
-``_values``.
+May import ``_discover``, ``_exporter``, ``_strategies.inject.daemon``, ``_strategies.dra.attributes``,
+``_prepare.node``, ``_prepare.ledger`` and ``_values``.
 """

@@ -103,7 +103,7 @@ class _DaemonRun:
             or {self.daemon.program, self.daemon.unit_path} & changed.keys()
         ):
             return _RESTART
-        if self.daemon.config in changed:
+        if self.daemon.config in changed and not self.daemon.rereads:
             return _RELOAD if self._reloadable(changed[self.daemon.config]) else _RESTART
         return _RELOAD if pending else ""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
@@ -25,7 +25,8 @@ class NodeDaemon:
 
     ``concern`` is its name, also that of its ledger. ``at_start`` are the keys of its configuration that it reads only
     when it starts, ``reported`` those of its status that the module returns. ``status`` is empty for one that the
-    runtime does not know as an NRI plugin: it works once systemd says that it runs.
+    runtime does not know as an NRI plugin: it works once systemd says that it runs. One that ``rereads`` sees by itself
+    that its configuration has changed.
     """
 
     concern: str
@@ -35,6 +36,7 @@ class NodeDaemon:
     at_start: Tuple[str, ...]
     status: str = ""
     reported: Tuple[str, ...] = ()
+    rereads: bool = False
 
     @property
     def unit_path(self) -> str:
@@ -77,3 +79,11 @@ class DaemonRequest:
             File(self.daemon.config, json.dumps(self.config, indent=1, sort_keys=True) + "\n"),
             File(self.daemon.unit_path, self.unit),
         ]
+
+
+def beside(daemon: NodeDaemon, found: Dict[str, Any], wanted: bool) -> Dict[str, Any]:
+    """The result of a daemon that a node may have beside another: what is said of it alone is under its name."""
+    own = {name: found.pop(name) for name in ("unit", "service") if name in found}
+    if wanted or found["changes"]:
+        found[daemon.concern] = {"unit": daemon.unit, **own, "changes": found["changes"]}
+    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import exporter, inject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import attributes, exporter, inject
 
 
 class DaemonKind(NamedTuple):
@@ -23,4 +23,5 @@ class DaemonKind(NamedTuple):
 DAEMONS: Mapping[str, DaemonKind] = {
     inject.DAEMON.concern: DaemonKind(inject.SPEC, inject.converge),
     exporter.DAEMON.concern: DaemonKind(exporter.SPEC, exporter.converge),
+    attributes.DAEMON.concern: DaemonKind(attributes.SPEC, attributes.converge),
 }

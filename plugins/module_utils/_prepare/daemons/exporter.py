@@ -18,7 +18,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configurat
     Configuration,
     ConfigurationError,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import (
+    DaemonRequest,
+    NodeDaemon,
+    beside,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import (
     HARDENED,
     NO_KERNEL_LOG,
@@ -144,8 +148,4 @@ def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> D
 
     files, wanted = Files(options["root"]), request(options)
     _refuse_lost_directory(files, wanted)
-    found = daemons.carry_out(DAEMON, files, wanted, check, runner)
-    own = {name: found.pop(name) for name in ("unit", "service") if name in found}
-    if wanted or found["changes"]:
-        found["exporter"] = {"unit": DAEMON.unit, **own, "changes": found["changes"]}
-    return found
+    return beside(DAEMON, daemons.carry_out(DAEMON, files, wanted, check, runner), wanted is not None)

@@ -13,7 +13,7 @@ could then say something else.
 from __future__ import annotations
 
 import difflib
-from typing import Any, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import qos
@@ -37,6 +37,8 @@ _KINDS = {
 _SHOWN = 3
 # A run that mends it is one with the tag of the runtime, whose sentence would be about that.
 EXPORTER_REMEDY = "Configure the exporter as planned."
+# Daemons that a node may have beside that of its strategy, by which their results are found.
+_BESIDE = {"exporter": EXPORTER_REMEDY, "attributes": "Configure the daemon of attributes as planned."}
 
 
 def _mend(concern: str) -> str:
@@ -162,16 +164,22 @@ def _images(node: HostEvidence, result: Map) -> Iterator[Check]:
         yield node.check("images", "fail", change["name"], text, "", "driver")
 
 
+def _beside(result: Map) -> Dict[str, Map]:
+    """What is said of daemons that a node may have beside that of its strategy."""
+    return {name: result[name] for name in _BESIDE if result.get(name)}
+
+
 def _daemons(node: HostEvidence, result: Map) -> Iterator[Check]:
-    exporter = result.get("exporter") or {}
-    of_exporter = exporter.get("changes") or []
-    changes = [change for change in result.get("changes") or [] if change not in of_exporter]
+    beside = _beside(result)
+    others = [change for each in beside.values() for change in each.get("changes") or []]
+    changes = [change for change in result.get("changes") or [] if change not in others]
     files = _files(changes, _diff(result))
     unit = result.get("unit")
-    if of_exporter:
-        why = joined(_files(of_exporter, _diff(result)), _SHOWN) or "it does not run, or is not enabled"
-        text = f"{exporter['unit']} is not as configured: {why}"
-        yield node.check("daemons", "fail", exporter["unit"], text, EXPORTER_REMEDY, "runtime")
+    for name, each in beside.items():
+        if each.get("changes"):
+            why = joined(_files(each["changes"], _diff(result)), _SHOWN) or "it does not run, or is not enabled"
+            text = f"{each['unit']} is not as configured: {why}"
+            yield node.check("daemons", "fail", each["unit"], text, _BESIDE[name], "runtime")
     # On a node whose strategy has no daemon there is nothing, and nothing to say.
     if unit is None:
         yield from _persistence(node, "daemons", {**result, "changes": changes}, "")
@@ -212,7 +220,8 @@ _SETTLED = {
 
 def _settled(concern: str, result: Map) -> str:
     if concern == "daemons" and result.get("unit") is None:
-        return f"{result['exporter']['unit']} runs as configured"
+        names = [str(each["unit"]) for each in _beside(result).values()]
+        return f"{' and '.join(names)} {'runs' if len(names) == 1 else 'run'} as configured"
     if concern == "daemons":
         known = result.get("runtime") or {}
         by = "" if result.get("registered_by") == "runtime" else ", as it says itself"
@@ -229,7 +238,7 @@ def _settled(concern: str, result: Map) -> str:
 
 def _silent(concern: str, result: Map) -> bool:
     """Whether there is nothing to say of what is as configured: a node that shall have no daemon, and has none."""
-    return concern == "daemons" and result.get("unit") is None and result.get("exporter") is None
+    return concern == "daemons" and result.get("unit") is None and not _beside(result)
 
 
 def of_node(node: HostEvidence) -> List[Check]:

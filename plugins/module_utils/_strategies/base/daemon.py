@@ -9,20 +9,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
-Options = Callable[[Mapping[str, Any]], Dict[str, Any]]
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+
+Values = Mapping[str, Any]
+# Variables, facts where there are any, and the ports of the host's rails.
+Options = Callable[[Values, Optional[Facts], Sequence[Mapping[str, Any]]], Dict[str, Any]]
+
+
+def always(values: Values) -> bool:
+    """Whether a host of a strategy that does not work without its daemon has it."""
+    return True
 
 
 @dataclass(frozen=True)
 class StrategyDaemon:
     """``name`` is that among :mod:`_prepare.daemons.every`.
 
-    ``options`` are those of a host with the strategy, ``removal`` those of one without it, by the host's variables in
-    their types, defaults included. ``program`` is the file that runs on the node.
+    ``options`` are those of a host with the daemon, ``removal`` those of one without it, by the host's variables in
+    their types, defaults included. ``program`` is the file that runs on the node. ``wanted`` says whether a host with
+    the strategy has the daemon.
     """
 
     name: str
     options: Options
-    removal: Options
+    removal: Callable[[Values], Dict[str, Any]]
     program: Callable[[], bytes]
+    wanted: Callable[[Values], bool] = always

@@ -6,7 +6,8 @@
 
 """The strategy ``dra``: DRANET hands out NICs, and pods claim them with their GPUs.
 
-In reading order: :mod:`strategy`, :mod:`slices` (devices that drivers publish), :mod:`driver` (DRANET itself),
+In reading order: :mod:`strategy`, :mod:`attributes` (those that DRANET publishes for us, and the daemon that it asks),
+:mod:`slices` (devices that drivers publish), :mod:`driver` (DRANET itself),
 :mod:`scheduler` (how claims are allocated), :mod:`claims`, :mod:`expected_devices`. Each of these packages may
 import those before it, :mod:`_strategies.base` and rooms below the strategies.
 """

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import StrategyDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.questions import UNMOVABLE, Answers
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClaimsStage,
@@ -32,6 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     served,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra import expected_devices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import daemon_options, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.objects import unmapped
@@ -150,6 +152,9 @@ class Dra(Strategy):
     kept = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
     driver_pods = (deployment.NAMESPACE, drivers_objects.SELECTOR)
     beside = MappingProxyType({deployment.GPU_DEPLOY: model.GPU_DRIVER})
+    daemon = StrategyDaemon(
+        names.DAEMON, daemon_options.options, daemon_options.removal, daemon_options.program, daemon_options.wanted
+    )
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:
         found, of_claims = self.driver_plan(hosts, cluster, known), claims(hosts, cluster, known)

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 
 # Where its program begins.
 START = "_strategies.inject.daemon.main"
@@ -17,7 +19,9 @@ _OWN = ("policy", "namespaces", "missing", "umad", "memlock", "environment", "me
 _DISCOVERED = ("root", "drivers", "gpu_vendors", "allow_software")
 
 
-def options(values: Mapping[str, Any]) -> Dict[str, Any]:
+def options(
+    values: Mapping[str, Any], facts: Optional[Facts] = None, rails: Sequence[Mapping[str, Any]] = ()
+) -> Dict[str, Any]:
     """The daemon's options for a host with these variables, in their types and with defaults."""
     return {
         **{name: values[f"rdma_inject_{name}"] for name in _OWN},

@@ -8,5 +8,5 @@
 
 In reading order: :mod:`deployment`, :mod:`objects` (written, and read back), :mod:`others` (a DRANET that is not ours),
 :mod:`parameters` (those of claims that DRANET decodes), :mod:`gpu_owners`, :mod:`nvsentinel`. It may import
-:mod:`_strategies.dra.slices` and what that may.
+:mod:`_strategies.dra.slices`, :mod:`_strategies.dra.attributes` and what these may.
 """

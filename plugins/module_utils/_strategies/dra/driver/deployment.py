@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.images im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import labels as label_changes
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes.daemon_options import ATTRIBUTES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import objects as drivers_objects
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import (
     GROUP_LABEL,
@@ -130,6 +131,10 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
     left_out = _left_out(group, kept)
     manifests.check_share(plan_variables.MAX_UNAVAILABLE, values[plan_variables.MAX_UNAVAILABLE])
     _poll_intervals(values)
+    attributes = values[ATTRIBUTES]
+    if attributes and not versions.can(versions.dranet(version), versions.PROVIDER_WEBHOOK):
+        right = f"but DRANET {version} ({versions.DRANET_VERSION}) takes attributes from nobody: leave it out"
+        raise PlanError(wrong(ATTRIBUTES, attributes, right))
     return Driver(
         group=group.label,
         image=images.reference(IMAGES, values, known),
@@ -139,9 +144,10 @@ def _driver(group: _DriverGroup, kept: Sequence[str], known: plan_variables.Opti
         kubelet_root=checked(KUBELET_ROOT, values[KUBELET_ROOT], directory.below_root),
         poll_min_interval=values["rdma_driver_poll_min_interval"],
         poll_max_interval=values["rdma_driver_poll_max_interval"],
-        more_arguments=drivers_objects.checked_arguments(values[drivers_objects.ARGUMENTS], version),
+        more_arguments=drivers_objects.checked_arguments(values[drivers_objects.ARGUMENTS], version, attributes),
         pull_secrets=tuple(values["rdma_driver_pull_secrets"]),
         max_unavailable=values[plan_variables.MAX_UNAVAILABLE],
+        attributes=attributes,
     )
 
 

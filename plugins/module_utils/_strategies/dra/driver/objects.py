@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import manifests, node_labels
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, wrong
@@ -41,7 +42,7 @@ _DRA = "resource.k8s.io"
 class Driver:
     """What the driver of one group shall be like; ``group`` is a DNS label.
 
-    An ``imported`` image is on the nodes and nowhere else.
+    An ``imported`` image is on the nodes and nowhere else. With ``attributes``, it asks our daemon on its node.
     """
 
     group: str
@@ -55,6 +56,7 @@ class Driver:
     more_arguments: Sequence[str] = ()
     pull_secrets: Sequence[str] = ()
     max_unavailable: str = "1"
+    attributes: bool = False
 
 
 def objects(namespace: str, drivers: Sequence[Driver]) -> List[Dict[str, Any]]:
@@ -102,8 +104,7 @@ def arguments(driver: Driver) -> List[str]:
     return [
         "--v=2",
         "--hostname-override=$(NODE_NAME)",
-        # Unset, it asks for the metadata of clouds, which costs 20 s without one.
-        "--cloud-provider-hint=NONE",
+        *_provider(driver),
         f"{FILTER}{driver.filter}",
         f"--move-ib-interfaces={str(driver.move_ib_interfaces).lower()}",
         f"--kubelet-root-dir={driver.kubelet_root}",
@@ -111,6 +112,16 @@ def arguments(driver: Driver) -> List[str]:
         f"--inventory-max-poll-interval={driver.poll_max_interval}",
         *driver.more_arguments,
     ]
+
+
+def _provider(driver: Driver) -> List[str]:
+    if not driver.attributes:
+        # Unset, it asks for the metadata of clouds, which costs 20 s without one.
+        return ["--cloud-provider-hint=NONE"]
+    # Where nobody listens at its start, it would run on without attributes; as the provider of profiles, it ends, and
+    # the kubelet starts it again.
+    url = f"--webhook-url=unix://{names.SOCKET}"
+    return ["--cloud-provider-hint=webhook", "--profile-provider=webhook", url]
 
 
 def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
@@ -127,6 +138,8 @@ def _daemon_set(namespace: str, driver: Driver) -> Dict[str, Any]:
         manifests.volume("netns", "/var/run/netns", "DirectoryOrCreate"),
         manifests.volume("state", "/var/run/dranet", "DirectoryOrCreate"),
     ]
+    if driver.attributes:
+        volumes.append(manifests.volume(names.DAEMON, names.DIRECTORY, has_to_exist))
     propagated = ("netns", "infiniband", "bpf")
     mounts = [
         {"name": volume["name"], "mountPath": volume["hostPath"]["path"]}
@@ -203,13 +216,19 @@ ARGUMENTS = "rdma_driver_arguments"
 
 # With the value in the same word: DRANET silently ignores everything after a word that is not an argument.
 _ARGUMENT = re.compile(r"--([a-z][a-z0-9_-]*)=[^\n]*")
-_SET = {text.split("=")[0] for text in arguments(Driver("", image="", filter=""))}
+
+
+def _names(driver: Driver) -> Set[str]:
+    return {text.split("=")[0] for text in arguments(driver)}
+
+
 # The probes and the volume of the DaemonSet are made for the defaults of these.
 _RELIED_ON = {"--bind-address", "--db-path"}
 
 
-def checked_arguments(given: Sequence[str], version: str) -> Tuple[str, ...]:
+def checked_arguments(given: Sequence[str], version: str, attributes: bool = False) -> Tuple[str, ...]:
     """The arguments, if this version of DRANET takes them beside the collection's own. Raises PlanError."""
+    own = _names(Driver("", image="", filter="", attributes=attributes))
     known = versions.more_arguments(versions.dranet(version))
     for position, text in enumerate(given):
         at = f"{ARGUMENTS}[{position}]"
@@ -217,7 +236,7 @@ def checked_arguments(given: Sequence[str], version: str) -> Tuple[str, ...]:
         if match is None:
             raise PlanError(wrong(at, text, "it must be --name=value in one line"))
         name = f"--{match[1]}"
-        if name in _SET:
+        if name in own:
             raise PlanError(wrong(at, text, f"but the role sets {name} itself: use its other variables"))
         if name in _RELIED_ON:
             raise PlanError(wrong(at, text, f"but the DaemonSet of the role needs the default of {name}"))

@@ -54,6 +54,12 @@ RESTARTS = Ability(
     RUN,
     "issue 232",
 )
+PROVIDER_WEBHOOK = Ability(
+    "attributes of NICs come from a webhook on a Unix socket (`--cloud-provider-hint=webhook`)",
+    (1, 4, 0),
+    READ,
+    "pkg/cloudprovider/webhook/webhook.go at v1.4.0",
+)
 ARP = Ability(
     "a claim can set `arpIgnore` and `arpAnnounce`; a move into a pod resets what the host has set",
     _NEXT,
@@ -138,6 +144,7 @@ DEVICE_METADATA = Ability(
 # In the order of docs/dra-drivers.md.
 OF_DRANET = (
     RESTARTS,
+    PROVIDER_WEBHOOK,
     ARP,
     NIC_NUMA,
     NIC_NUMA_LIST,

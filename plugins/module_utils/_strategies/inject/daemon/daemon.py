@@ -8,10 +8,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 import select
 import socket
 import threading
@@ -40,6 +38,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.d
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.status import Status
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.ttrpc import WireError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.systemd import notify
 
 # Seconds until the next try to connect: what is created until then gets nothing. Longer only after a refusal.
 _SOON, _LATE = 0.2, 5.0
@@ -286,13 +285,3 @@ class InjectDaemon:
 
     def _log(self, level: str, message: str, **fields: object) -> None:
         status.log(self._config.log_level, level, message, **fields)
-
-
-def notify(state: str) -> None:
-    """Tell systemd, if it wants to know (sd_notify(3)) and has time."""
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if address:
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
-            connection.setblocking(False)
-            connection.connect("\0" + address[1:] if address.startswith("@") else address)
-            connection.sendall(state.encode())

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.d
     Configuration,
     ConfigurationError,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import systemd
 
 _SIGNALS = {int(signal.SIGTERM): "stop", int(signal.SIGINT): "stop", int(signal.SIGHUP): "reload"}
 _WRONG = 78  # sysexits.h, EX_CONFIG
@@ -69,7 +70,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except (ConfigurationError, OSError) as error:
         status.log("info", "error", "the configuration is wrong", file=options.config, error=str(error))
         return _WRONG
-    served.run(lambda: daemon.notify("READY=1"))
+    served.run(lambda: systemd.notify("READY=1"))
     return 0
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import pytest
@@ -12,7 +13,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 
@@ -59,6 +62,31 @@ def test_a_daemon_set_for_each_group() -> None:
     assert "--inventory-max-poll-interval=1m" in arguments
     assert '"0000:1a:00.0"' in next(text for text in arguments if text.startswith("--filter="))
     assert "--kubelet-root-dir=/data/kubelet" in others
+
+
+def test_a_driver_with_attributes_asks_the_daemon_and_mounts_its_directory() -> None:
+    found = daemon_sets(plan([("v100-01", "v100", {"rdma_driver_attributes": True}), ("h100-01", "h100", {})]))
+    pod, other = (found[name]["spec"]["template"]["spec"] for name in ("dranet-v100", "dranet-h100"))
+    arguments = pod["containers"][0]["args"]
+    assert [text for text in arguments if "provider" in text or "webhook" in text] == [
+        "--cloud-provider-hint=webhook",
+        "--profile-provider=webhook",
+        f"--webhook-url=unix://{names.SOCKET}",
+    ]
+    mounted = {"path": names.DIRECTORY, "type": "Directory"}
+    assert [volume["hostPath"] for volume in pod["volumes"] if volume not in other["volumes"]] == [mounted]
+    assert pod["containers"][0]["volumeMounts"][-1]["mountPath"] == names.DIRECTORY
+    assert "--cloud-provider-hint=NONE" in other["containers"][0]["args"]
+
+
+def test_a_driver_that_cannot_ask_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "PROVIDER_WEBHOOK", replace(versions.PROVIDER_WEBHOOK, since=(1, 5, 0)))
+    found = plan([("v100-01", "v100", {"rdma_driver_attributes": True})])
+    assert found.problems == [
+        "v100-01: rdma_driver_attributes is True, but DRANET 1.4.0 (rdma_driver_dranet_version) takes attributes from "
+        "nobody: leave it out"
+    ]
+    assert found.objects == []
 
 
 def test_a_new_node_changes_no_daemon_set() -> None:
@@ -130,6 +158,11 @@ def test_the_parent_of_the_set_is_in_another_namespace_than_the_driver() -> None
         ({"poll_min_interval": "5m"}, "interval is '1m', it must be at least rdma_driver_poll_min_interval, 5m"),
         ({"move_ib_interfaces": "maybe"}, "rdma_driver_move_ib_interfaces is 'maybe'"),
         ({"exclude": "0000:1a:00.0"}, "rdma_driver_exclude is '0000:1a:00.0'"),
+        ({"attributes": "maybe"}, "rdma_driver_attributes is 'maybe'"),
+        (
+            {"attributes": True, "arguments": ["--profile-provider=webhook"]},
+            "but the role sets --profile-provider itself",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(variables: Dict[str, Any], said: str) -> None:

@@ -26,6 +26,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.d
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import protobuf
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.protobuf import bytes_field, text_field
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.systemd import notify
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
     NOBODY,
     as_nobody,
@@ -285,7 +286,7 @@ def test_systemd_hears_that_it_is_ready_and_alive(machine: Machine, monkeypatch:
         systemd.settimeout(SECONDS)
         systemd.bind(path)
         monkeypatch.setenv("NOTIFY_SOCKET", path)
-        daemon.notify("READY=1")
+        notify("READY=1")
         assert systemd.recv(100) == b"READY=1"
         machine.thread.start()
         assert systemd.recv(100) == b"WATCHDOG=1"

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the daemon shall be on a node, as ``_prepare/daemons/attributes.py`` takes it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import devices
+
+ATTRIBUTES = "rdma_driver_attributes"
+_START = "_strategies.dra.attributes.main"
+
+
+def wanted(values: Mapping[str, Any]) -> bool:
+    """Whether a host with these variables has the daemon."""
+    return bool(values[ATTRIBUTES] and values["rdma_driver_enabled"])
+
+
+def options(values: Mapping[str, Any], facts: Optional[Facts], rails: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    """The daemon's options for a host with these variables, in their types and with defaults."""
+    return {
+        "root": values["rdma_discover_root"],
+        "devices": devices.of_node(facts or Facts(), rails),
+        # Otherwise all NICs of the host are in its facts.
+        "keep": facts is None or facts.system.netns_mode == "exclusive",
+        "state": "present",
+    }
+
+
+def removal(values: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options of a host without a daemon."""
+    return {"root": values["rdma_discover_root"], "state": "absent"}
+
+
+def program() -> bytes:
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program as packed
+
+    return packed.build(_START)

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What each NIC of a node is to have, from its facts and the rails of its links."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Sequence
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes.configuration import (
+    LAYERS,
+    LINK_LAYER,
+    RAIL,
+    RATE,
+    Devices,
+)
+
+_UP = "ACTIVE"
+
+
+def _only(values: Sequence[Any]) -> List[Any]:
+    """The value that all of these are, if there is one."""
+    found = list(dict.fromkeys(values))
+    return found if len(found) == 1 and found[0] is not None else []
+
+
+def _rails(hca: Hca, rails: Sequence[Mapping[str, Any]]) -> List[int]:
+    """The rails of an HCA's ports; a VF is in that of its physical function."""
+    functions = [hca.pci.address if hca.pci else None, hca.sriov.pf_address]
+    return [
+        int(rail["name"])
+        for rail in rails
+        if (rail["pci"] in functions if rail["pci"] else rail["hca"] == hca.name) and rail["name"].isdigit()
+    ]
+
+
+def of_node(facts: Facts, rails: Sequence[Mapping[str, Any]]) -> Devices:
+    """By PCI address the values of each NIC; ``rails`` are those of the plan of links.
+
+    A function whose ports are in several rails, or differ otherwise, has no such value: DRANET has one device of it.
+    The rate is that of ports that are up. A NIC that a pod has taken along from the host is not in the facts.
+    """
+    functions: Dict[str, List[Hca]] = {}
+    for hca in facts.hcas:
+        if hca.pci is not None:
+            functions.setdefault(hca.pci.address, []).append(hca)
+    found: Devices = {}
+    for address, hcas in sorted(functions.items()):
+        ports = [port for hca in hcas for port in hca.ports]
+        values = {
+            RAIL: _only([rail for hca in hcas for rail in _rails(hca, rails)]),
+            LINK_LAYER: _only([port.link_layer for port in ports if port.link_layer in LAYERS]),
+            RATE: _only([rate for port in ports if port.state == _UP for rate in [int(port.rate_gbps or 0)] if rate]),
+        }
+        found[address] = {key: value[0] for key, value in values.items() if value}
+    return found
+
+
+def joined(planned: Devices, present: Devices) -> Devices:
+    """The planned values with those that a NIC had that is away now: it is in a pod, and its claim was made by them.
+
+    A rail that another NIC has by now is not kept.
+    """
+    taken = {values.get(RAIL) for values in planned.values()}
+    kept = {
+        address: values
+        for address, values in present.items()
+        if address not in planned and (RAIL not in values or values[RAIL] not in taken)
+    }
+    return {**kept, **planned}
