@@ -124,7 +124,7 @@ def test_daemon_keeps_from_containers_what_the_driver_leaves_out() -> None:
 def test_the_exporter_knows_the_rails_and_their_rate_and_the_names_of_the_host() -> None:
     rails = [{"name": "0", "hca": "mlx5_4", "port": 2, "pci": "0000:3b:00.0"}]
     own = {"rdma_exporter_enabled": True, "rdma_exporter_listen": "0.0.0.0:9880", "rdma_discover_expect_rate_gbps": 400}
-    found = options_of(node_options.present(values(**own), LinkPlan(rails=rails), "h100-01", "h100"), "exporter")
+    found = options_of(node_options.present(values(**own), LinkPlan(rails=rails), None, "h100-01", "h100"), "exporter")
     assert (found["rate_gbps"], found["listen"], found["rails"]) == (400.0, "0.0.0.0:9880", rails)
     assert (found["host"], found["group"]) == ("h100-01", "h100")
 
