@@ -66,9 +66,9 @@ def plan(
     label, topology = values[LEAF_LABEL], values[TOPOLOGY]
     result = LeafPlan()
     if groups is not None and label:
-        known = {*groups.values, *groups.without}
-        kept = [host for host in hosts if host in failed or host not in known]
-        nodes = {host: groups.values[host] for host in hosts if host in groups.values and host not in kept}
+        judged = {*groups.values, *groups.without}.difference(failed)
+        kept = [host for host in hosts if host not in judged]
+        nodes = {host: groups.values[host] for host in hosts if host in groups.values and host in judged}
         result.warnings += _unlabelled(label, hosts, groups, failed)
         result.steps.append(LeafLabelsStep("Label the nodes with their leaves", CLAIMS, label, nodes, kept))
         labels = [_node(host, label, own) for host, own in nodes.items()]
@@ -126,6 +126,7 @@ def _unlabelled(label: str, hosts: Sequence[str], groups: LeafGroups, failed: Co
     unseen = [f"{host} ({groups.unseen[host]})" for host in hosts if host in groups.unseen]
     if unseen:
         yield f"Label {label} left as it is: {joined(unseen, _SHOWN, '; ')}"
-    absent = [host for host in hosts if host not in {*groups.values, *groups.without, *groups.unseen}]
+    there = {*groups.values, *groups.without, *groups.unseen}
+    absent = [host for host in hosts if host not in there]
     if absent:
         yield f"Label {label} left as it is: {fold(absent)}, which the file of {CABLING} does not have"
