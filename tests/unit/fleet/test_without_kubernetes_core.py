@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ VARIABLES = {
     "rdma_operator_network": True,
     "rdma_operator_network_version": "26.4.0",
     "ansible_connection": "local",
+    "ansible_python_interpreter": sys.executable,
 }
 
 
@@ -26,7 +28,8 @@ VARIABLES = {
     [("teardown", "driver", "Operators"), ("operators", "operators", "The cluster needs these Helm releases")],
 )
 def test_a_playbook_ends_without_it(playbook: str, tags: str, done: str, tmp_path: Path) -> None:
-    arguments = ["-i", "n1,", "--tags", tags, "-e", json.dumps(VARIABLES), str(PLAYBOOKS / f"{playbook}.yml")]
+    known = {**VARIABLES, "rdma_discover_root": str(tmp_path)}
+    arguments = ["-i", "n1,", "--tags", tags, "-e", json.dumps(known), str(PLAYBOOKS / f"{playbook}.yml")]
     # That of the wheel `ansible` is in site-packages.
     empty = {"ANSIBLE_COLLECTIONS_SCAN_SYS_PATH": "False", "HOME": str(tmp_path)}
     run = played(tmp_path, *arguments, **empty)
