@@ -176,9 +176,11 @@ def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
 def site(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     nodes, active = _compared(context, options), set(context["ansible_play_hosts"])
     failed = [node.host for node in nodes if node.host not in active]
-    sets = _provisioned.objects(context["hostvars"][str(context["inventory_hostname"])])
+    own = context["hostvars"][str(context["inventory_hostname"])]
+    sets, written = _provisioned.objects(own), _provisioned.manifests(own)
     run = _run.of(context, {node.host: node.group for node in nodes})
-    return {"files": {}, "lines": report_site.lines(report_site.SiteRun(nodes, failed, sets, mode.check, run))}
+    whole = report_site.SiteRun(nodes, failed, sets, mode.check, run, written)
+    return {"files": {}, "lines": report_site.lines(whole)}
 
 
 def audit(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
