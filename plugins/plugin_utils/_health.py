@@ -91,7 +91,9 @@ def look(context: Map, options: Map, check: bool) -> Dict[str, Any]:
     nodes = _nodes(context, hosts)
     told, notes = _figures(context, nodes)
     found = looks.look(nodes, before, int(_verify_run.now()), told)
-    found.notes += notes
+    without = context.get("rdma_cluster") == "none"
+    why = "rdma_cluster is none" if without else "" if options["whole"] else "it is limited to some of the hosts"
+    found.notes += [*notes, *looks.unenforced(nodes, why)]
     if not check:
         # Of hosts beside those of the run, nothing is forgotten.
         kept = {} if options["whole"] else before
@@ -123,11 +125,11 @@ def report(context: Map, options: Map, created: str, check: bool) -> Dict[str, A
     files = {path: documents.text(whole), f"{directory}/health.html": html(whole)}
     if options["metrics"]:
         files[_files.artifact(options["metrics"], context)] = metrics(whole)
-    failed = [check for check in found.checks if check.verdict == "fail" and not found.excused(check)]
+    failed = [own for own in found.checks if own.verdict == "fail" and not found.excused(own)]
     counts = {state: sum(group.states[state] for group in whole.groups.values()) for state in memory.STATES}
     return {
         "files": files,
         "text": table(whole),
-        "failure": failure(whole, [check.text for check in failed], path),
+        "failure": failure(whole, [own.text for own in failed], "" if check else path),
         "counts": counts,
     }

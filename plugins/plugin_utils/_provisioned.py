@@ -32,3 +32,8 @@ def objects(variables: Mapping[str, Any]) -> Dict[str, List[Mapping[str, Any]]]:
                 before = of_set.get(_place(entry))
                 of_set[_place(entry)] = before if before and entry["action"] == "unchanged" else entry
     return {name: list(of_set.values()) for name, of_set in found.items() if of_set}
+
+
+def manifests(variables: Mapping[str, Any]) -> List[str]:
+    """The files that were changed, or would be in check mode, because there is no cluster."""
+    return list((_inventory.raw(variables, _RESULTS[0]) or {}).get("manifests") or [])

@@ -122,7 +122,7 @@ def _hosts(context: Map, options: Map) -> List[str]:
     return [str(host) for host in options["hosts"] or context["ansible_play_hosts_all"]]
 
 
-def verify(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
+def verify(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     run, directory = options["run"], _files.artifact(options["directory"], context)
     plain_path = f"{directory}/verify.json"
     rings = _verify_run.results(run, list(_verify.RINGS))
@@ -137,7 +137,8 @@ def verify(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     if options["metrics"]:
         files[_files.artifact(options["metrics"], context)] = prometheus(shown)
     counts = {verdict: sum(check.verdict == verdict for check in whole.checks) for verdict in documents.VERDICTS}
-    return {"files": files, "text": summary(shown), "failure": failure(shown, directory), "counts": counts}
+    why = failure(shown, "" if mode.check else directory)
+    return {"files": files, "text": summary(shown), "failure": why, "counts": counts}
 
 
 def fleet(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
@@ -176,9 +177,11 @@ def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
 def site(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     nodes, active = _compared(context, options), set(context["ansible_play_hosts"])
     failed = [node.host for node in nodes if node.host not in active]
-    sets = _provisioned.objects(context["hostvars"][str(context["inventory_hostname"])])
+    own = context["hostvars"][str(context["inventory_hostname"])]
+    sets, written = _provisioned.objects(own), _provisioned.manifests(own)
     run = _run.of(context, {node.host: node.group for node in nodes})
-    return {"files": {}, "lines": report_site.lines(report_site.SiteRun(nodes, failed, sets, mode.check, run))}
+    whole = report_site.SiteRun(nodes, failed, sets, mode.check, run, written)
+    return {"files": {}, "lines": report_site.lines(whole)}
 
 
 def audit(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -75,6 +76,27 @@ def test_hosts_that_the_inventory_lacks_are_refused(playbook: str, tmp_path: Pat
     done = played(tmp_path, "-i", "n1,", "-e", "rdma_hosts=h100", str(PLAYBOOKS / f"{playbook}.yml"))
     assert done.returncode == 2, done.stdout + done.stderr
     assert "rdma_hosts is 'h100', which matches no host of the inventory." in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("hosts", "lacking"),
+    [
+        ("n1,n9", "n9"),
+        ("n1:n8:n9", "n8, n9"),
+        # Everybody would be in a run from which one is to be kept out.
+        ("all:!n9", "n9"),
+        ("n1,n2", ""),
+        ("all:!retired:&n*", ""),
+        ("all[0:1],!retired", ""),
+        ("fd00::2", ""),
+    ],
+)
+def test_a_part_of_the_hosts_that_the_inventory_lacks_is_refused(hosts: str, lacking: str, tmp_path: Path) -> None:
+    (tmp_path / "hosts.yml").write_text("{all: {hosts: {n1: , n2: , 'fd00::2': }, children: {retired: {}}}}")
+    given = json.dumps({"rdma_hosts": hosts})
+    done = played(tmp_path, "-i", "hosts.yml", "-e", given, str(PLAYBOOKS / "matched_hosts.yml"))
+    assert (done.returncode == 2) == bool(lacking), done.stdout + done.stderr
+    assert not lacking or f", of which {lacking} matches no host of the inventory." in " ".join(done.stdout.split())
 
 
 def test_the_page_lists_the_tags_of_each_playbook() -> None:

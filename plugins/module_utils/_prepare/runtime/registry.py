@@ -130,8 +130,8 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
         if not found:
             titles = ", ".join(runtime.title for runtime in RUNTIMES.values())
             raise HostError(
-                f"runtime: no container runtime found ({titles}): install it first, set runtime, or exclude"
-                " this node with rdma_runtime_flavour: none"
+                f"runtime: no container runtime found ({titles}): install it first, set runtime (role:"
+                " rdma_runtime_flavour), or exclude this node with rdma_runtime_flavour: none"
             )
         if len(found) > 1:
             raise HostError(

@@ -18,7 +18,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.sche
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import taints
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.look import FleetLook
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import CHANGES, STATES, WELL, Event
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import (
+    CHANGES,
+    SETTLING,
+    STATES,
+    WELL,
+    Event,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.causes import BAD
 
@@ -125,8 +131,7 @@ def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collecti
     nics = []
     for state in look.nics:
         known, at = look.memory[state.host].nics[state.key], (state.host, state.key)
-        if not known.times and at not in of_rules:
-            # Nothing was ever wrong with it.
+        if _never_sick(look, state, of_rules):
             continue
         nics.append(
             HealthNic(
@@ -150,7 +155,7 @@ def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collecti
         created=created,
         collection=collection,
         hosts={host: when(known.looked) for host, known in look.memory.items()},
-        groups=_groups(look),
+        groups=_groups(look, of_rules),
         nics=nics,
         histories=list(_histories(look)),
         rules=str(tainted.get("api_version") or ""),
@@ -180,14 +185,22 @@ def effects(tainted: Mapping[str, Any]) -> Dict[Tuple[str, str], List[str]]:
     return found
 
 
-def _groups(look: FleetLook) -> Dict[str, HealthGroup]:
+def _never_sick(look: FleetLook, state: taints.NicState, of_rules: Mapping[Tuple[str, str], List[str]]) -> bool:
+    """Whether nothing was ever wrong with it. A NIC with a rule was sick, also if what was remembered is lost."""
+    known = look.memory[state.host].nics[state.key]
+    return not known.times and not known.effect and (state.host, state.key) not in of_rules
+
+
+def _groups(look: FleetLook, of_rules: Mapping[Tuple[str, str], List[str]]) -> Dict[str, HealthGroup]:
+    """For people, a NIC that was never sick is well at its first good look; for its rules it has to be so for long."""
     found: Dict[str, HealthGroup] = {}
     for node in look.nodes.values():
         group = found.setdefault(node.group, HealthGroup(0, dict.fromkeys(STATES, 0)))
         group.nics += node.nics
         group.states[WELL] += len(node.well)
     for nic in look.nics:
-        found[look.nodes[nic.host].group].states[nic.state] += 1
+        state = WELL if nic.state == SETTLING and _never_sick(look, nic, of_rules) else nic.state
+        found[look.nodes[nic.host].group].states[state] += 1
     return found
 
 

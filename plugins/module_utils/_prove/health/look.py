@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import c
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import judge as host_judge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 
 # Error counters of two readings that are farther apart say less than those since boot do.
 _LONGEST = 86400.0
@@ -132,6 +133,23 @@ def _ended(node: HostEvidence, today: datetime.date) -> Iterator[str]:
     for entry in health_policy.exemptions(node.values):
         if not entry.holds(today):
             yield f"{node.host}: {entry.nic} is no longer exempt, which ended with {entry.until} ({entry.reason})"
+
+
+def unenforced(nodes: Sequence[HostEvidence], run: str) -> List[str]:
+    """Groups whose sick NICs are to be kept from new pods and cannot be; ``run`` is why this run keeps none from them.
+
+    A cluster without device taints says so itself.
+    """
+    found: Dict[Tuple[str, str, str], List[str]] = {}
+    for node in nodes:
+        effect, strategy = health_policy.policy(node.values).effect, registry.of_host(node.values)
+        own = "" if strategy and strategy.driver else f"rdma_strategy is {registry.strategy_of(node.values)}"
+        if health_policy.bars(effect) and (run or own):
+            found.setdefault((node.group, effect, run or f"{own}, and only dra has device taints"), []).append(node.host)
+    return [
+        f"{group} ({fold(hosts)}): rdma_health_effect is {effect}, but this run keeps no NIC from new pods: {why}"
+        for (group, effect, why), hosts in found.items()
+    ]
 
 
 def plain(found: FleetLook) -> Dict[str, Any]:

@@ -126,11 +126,11 @@ def _barred(nic: HealthNic) -> bool:
 
 
 def failure(whole: HealthDocument, failed: Sequence[str], path: str) -> str:
-    """Why health fails, empty if it does not: ``failed`` are texts of checks, ``path`` is that of the document."""
+    """Why health fails, empty if it does not: ``failed`` are texts of checks, ``path`` that of the document, if any."""
     sick = [nic for nic in whole.nics if nic.state == SICK and not nic.exempt]
     if not failed and not whole.problems:
         return ""
     parts = [f"{counted(len(sick), 'NIC')} {'is' if len(sick) == 1 else 'are'} sick"] if sick else []
     parts += [f"{counted(len(failed), 'check')} failed, the first because: {failed[0].rstrip('.')}"] if failed else []
     parts += [f"{problem}" for problem in whole.problems]
-    return f"{'. '.join(parts)}. Everything is in {path}."
+    return f"{'. '.join(parts)}." + (f" Everything is in {path}." if path else "")

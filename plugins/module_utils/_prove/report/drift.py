@@ -104,12 +104,17 @@ def blocked(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
         for name, concern in answer.concerns.items():
             cures = [answer.concerns[other]["changed"] for other in CONCERNS.get(name, ()) if other in answer.concerns]
             if concern["error"] and not any(cures):
-                found.setdefault(answer.host, []).append(f"{name}: {_line(concern['error'])}")
+                found.setdefault(answer.host, []).append(_titled(name, concern["error"]))
     return found
 
 
 def _line(text: Any) -> str:
     return " ".join(str(text).split())
+
+
+def _titled(name: str, text: Any) -> str:
+    """A text below its concern, which some texts begin with."""
+    return f"{name}: {_line(text).removeprefix(f'{name}: ')}"
 
 
 def _counted(sign: str, noun: str, count: int) -> str:
@@ -144,10 +149,10 @@ def _others(changes: Sequence[Map]) -> Iterator[str]:
         yield f"{verb} {joined(names)}{state}"
 
 
-def described(concern: Map) -> str:
+def described(name: str, concern: Map) -> str:
     """What would be changed, in a few words: ``+8 profiles; load rdma_cm, rdma_ucm``."""
     if concern["error"]:
-        return f"cannot be compared: {_line(concern['error'])}"
+        return f"cannot be compared: {_line(concern['error']).removeprefix(f'{name}: ')}"
     changes = concern["changes"]
     files = [change for change in changes if change["kind"] == "file"]
     others = [change for change in changes if change["kind"] != "file"]
@@ -162,7 +167,7 @@ def kinds(answers: Sequence[HostDrift]) -> List[DriftGroup]:
     found: Dict[Tuple[Any, ...], DriftGroup] = {}
     for answer in answers:
         if answer.differs:
-            concerns = {name: described(concern) for name, concern in answer.concerns.items() if _differs(concern)}
+            concerns = {name: described(name, concern) for name, concern in answer.concerns.items() if _differs(concern)}
             kind = found.setdefault((answer.group, *concerns.items()), DriftGroup(answer.group, concerns))
             kind.hosts.append(answer.host)
     return list(found.values())
@@ -173,9 +178,9 @@ def _notes(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
     for answer in answers:
         for name, concern in answer.concerns.items():
-            for title, texts in (("", concern["warnings"]), ("needs a reboot: ", concern["reboot_reasons"])):
-                for text in texts:
-                    found.setdefault(f"{name}: {title}{_line(text)}", []).append(answer.host)
+            reboots = [f"needs a reboot: {text}" for text in concern["reboot_reasons"]]
+            for text in (*concern["warnings"], *reboots):
+                found.setdefault(_titled(name, text), []).append(answer.host)
     return found
 
 
@@ -214,15 +219,18 @@ def _named(hosts: Sequence[str], text: str) -> str:
 def _text(
     answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Sequence[str], shown: Sequence[str]
 ) -> str:
-    differing = sum(len(kind.hosts) for kind in found)
+    differ = {host for kind in found for host in kind.hosts}
+    stopped = differ.intersection(blocked(answers))
+    differing = len(differ) - len(stopped)
     failed: Dict[str, List[str]] = {}
     for answer in answers:
         if answer.failure:
             failed.setdefault(answer.failure, []).append(answer.host)
     lines = [
-        f"{differing} of {counted(len(answers), 'node')} {'differs' if differing == 1 else 'differ'} from the plan."
+        f"{differing} of {counted(len(answers), 'node')} {'differs' if differing == 1 else 'differ'} from the plan"
+        + (f", {len(stopped)} cannot be compared." if stopped else ".")
     ]
-    if not differing:
+    if not differ:
         asked = len(answers) - len(silent) - sum(map(len, failed.values()))
         lines = [f"{counted(asked, 'node')} of {len(answers)} compared: as planned."]
     for kind in found:

@@ -364,3 +364,45 @@ def test_a_report_is_clean_of_what_nobody_sees(sick: dict[str, Any]) -> None:
     shown = table(document(replace(found, nics=[hostile]), {}, "2027-01-15T08:00:00Z", "1.0.0"))
     assert "\x1b" not in shown
     assert "\u202e" not in shown
+
+
+def test_a_nic_that_was_never_sick_is_well_and_yet_its_rules_wait(
+    facts: dict[str, Any], sick: dict[str, Any]
+) -> None:
+    def states(found: FleetLook, **tainted: Any) -> dict[str, int]:
+        (group,) = document(found, tainted, "", "").groups.values()
+        return {state: number for state, number in group.states.items() if number}
+
+    never = looked(facts)
+    assert states(never) == {"well": 1}
+    # What was remembered may be lost: its rule stays, and it is not taken for one that was never sick.
+    assert (never.nodes["lab-01"].well, [each.state for each in never.nics]) == (frozenset(), ["settling"])
+    rule = {"host": "lab-01", "nic": never.nics[0].key, "effect": "NoSchedule"}
+    assert states(never, rules=[rule]) == {"settling": 1}
+    again = looked(facts, looked(sick, **RATE).memory, NOW + 60, **RATE)
+    assert states(again) == {"settling": 1}
+
+
+@pytest.mark.parametrize(
+    ("run", "strategy", "why"),
+    [
+        ("", "shared_device", "rdma_strategy is shared_device, and only dra has device taints"),
+        ("rdma_cluster is none", "dra", "rdma_cluster is none"),
+        ("rdma_cluster is none", "shared_device", "rdma_cluster is none"),
+        ("", "dra", None),
+    ],
+)
+def test_a_group_whose_nics_cannot_be_kept_from_pods_is_told(
+    facts: dict[str, Any], run: str, strategy: str, why: str | None
+) -> None:
+    own = {**DEFAULTS, **LAB, "rdma_strategy": strategy}
+    assert look.unenforced([node(facts, **own)], run) == []
+    evidence = node(facts, **{**own, "rdma_health_effect": "NoSchedule"})
+    said = f"{evidence.group} (lab-01): rdma_health_effect is NoSchedule, but this run keeps no NIC from new pods: {why}"
+    assert look.unenforced([evidence], run) == ([said] if why else [])
+
+
+def test_a_report_that_was_not_written_is_not_named(sick: dict[str, Any]) -> None:
+    whole = document(looked(sick, **RATE), {}, "", "")
+    assert failure(whole, ["too slow"], "/x/health.json").endswith("too slow. Everything is in /x/health.json.")
+    assert failure(whole, ["too slow"], "").endswith("too slow.")

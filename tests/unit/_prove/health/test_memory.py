@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Event, HostMemory, NicMemory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding, NicLook
 from ansible_collections.zerocopy.rdma.plugins.modules import health as module
+from ansible_collections.zerocopy.rdma.plugins.modules import report as report_module
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _health
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import options, play
@@ -110,3 +111,20 @@ def test_only_a_run_that_is_no_dry_run_remembers(check: bool, tmp_path: Path, fa
         assert set(memory.read(path.read_text())) == {"lab-01", "lab-02"}
         _health.look(play({"lab-02": other}), given, check)
         assert set(memory.read(path.read_text())) == {"lab-02"}
+
+
+@pytest.mark.parametrize(
+    ("whole", "cluster", "why"),
+    [(True, "none", "rdma_cluster is none"), (False, "kubernetes", "it is limited to some of the hosts")],
+)
+def test_a_run_that_can_taint_nothing_says_so_and_a_dry_run_names_no_file(
+    whole: bool, cluster: str, why: str, tmp_path: Path, facts_of: Facts
+) -> None:
+    own = {"inventory_hostname": "lab-01", "group_names": ["lab"], "ansible_facts": {"rdma": facts_of("lab-01")}, **LAB}
+    own.update(rdma_health_effect="NoSchedule", rdma_discover_expect_rate_gbps=999)
+    context = play({"lab-01": own}, rdma_cluster=cluster)
+    found = _health.look(context, options(module, directory=str(tmp_path), whole=whole), True)
+    given = options(report_module, kind="health", run=found["run"], directory=str(tmp_path))
+    (failed, dry) = (_health.report(context, given, "", check)["failure"] for check in (False, True))
+    assert (f"{tmp_path}/health.json" in failed, str(tmp_path) in dry) == (True, False)
+    assert f"keeps no NIC from new pods: {why}" in _health.report(context, given, "", True)["text"]

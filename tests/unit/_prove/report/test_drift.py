@@ -139,6 +139,18 @@ def test_a_preview_names_hosts_whose_rails_get_no_address() -> None:
     assert text not in report("drift", hosts)["text"]
 
 
+def test_nodes_that_cannot_be_compared_are_counted_apart() -> None:
+    hosts = fleet()
+    for host in ("h100-01", "v100-1"):
+        hosts[host]["rdma_drift_result"]["concerns"]["runtime"] = concern(error="runtime: no container runtime found")
+        hosts[host]["rdma_drift_result"]["differs"] = True
+    view = report("drift", hosts)
+    lines = view["text"].splitlines()
+    assert lines[0] == "11 of 14 nodes differ from the plan, 2 cannot be compared."
+    assert "  runtime  cannot be compared: no container runtime found" in lines
+    assert view["blocked"]["v100-1"] == ["runtime: no container runtime found"]
+
+
 def test_hosts_that_cannot_be_compared_are_named_once() -> None:
     hosts = fleet()
     said = "h100-[01-02]: rdma_links_mtu is 9000\nh100-[01-02]: rdma_links_vfs is 99"

@@ -111,10 +111,21 @@ def test_objects_of_the_cluster(result: str) -> None:
     hostvars: dict[str, Any] = {"h100-01": {"group_names": ["h100"], result: APPLIED}}
     # Of a run that did not compare nodes, only the objects are told.
     assert said(hostvars)[0] == "objects of the cluster: 1 created, 1 kept, 2 unchanged"
-    # It was skipped, with a part of the run, or has written manifests, with rdma_cluster=none.
-    for nothing in ({"skipped": True, "changed": False}, {"changed": True, "steps": [], "manifests": ["a.yml"]}):
-        hostvars["h100-01"][result] = nothing
-        assert said(hostvars) == []
+    # It was skipped, with a part of the run.
+    hostvars["h100-01"][result] = {"skipped": True, "changed": False}
+    assert said(hostvars) == []
+
+
+def test_manifests_that_nobody_has_applied_yet() -> None:
+    paths = [f"/srv/my files/{name}.yml" for name in ("claims", "driver-dranet", "node-labels", "node-labels-h100")]
+    own: dict[str, Any] = {"group_names": ["h100"], "rdma_provision_result": {"steps": [], "manifests": paths}}
+    assert said({"h100-01": own})[:2] == [
+        "cluster: rdma_cluster is none, so nothing was applied. 4 files were written to /srv/my files, for you to apply",
+        "labels of nodes: node-labels.yml, node-labels-h100.yml; apply them with kubectl apply --server-side, not with"
+        " a tool that prunes",
+    ]
+    first = said({"h100-01": own}, check=True)[0]
+    assert first.endswith("so nothing is applied. 4 files would be written to /srv/my files, for you to apply")
 
 
 def test_objects_that_were_updated_before_nodes_got_their_labels() -> None:

@@ -119,8 +119,8 @@ def concern(*changes: dict[str, Any], **more: Any) -> dict[str, Any]:
     ],
 )
 def test_changes_in_a_few_words(changes: list[dict[str, Any]], words: str) -> None:
-    assert drift.described(concern(*changes)) == words
-    assert drift.described(concern(*changes, unfinished=True)) == f"{words}; complete an interrupted run"
+    assert drift.described("kernel", concern(*changes)) == words
+    assert drift.described("kernel", concern(*changes, unfinished=True)) == f"{words}; complete an interrupted run"
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def summary(document: VerifyDocument) -> str:
 
 
 def failure(document: VerifyDocument, directory: str) -> str:
-    """Why verify fails, empty if it does not. ``directory`` has the reports."""
+    """Why verify fails, empty if it does not. ``directory`` has the reports, if they are written."""
     shown = picture(document)
     failed = shown.with_verdict("fail")
     if not failed:
@@ -141,8 +141,9 @@ def failure(document: VerifyDocument, directory: str) -> str:
     # The first of the report, too.
     first = failed[0].variants[0]
     where = _where(first.hosts, ["the cluster"])
+    written = f" The report is {directory}/verify.html (with verify.json and verify.xml beside it)."
     return (
         f"{sum(row['fail'] for row in counts)} of {sum(sum(row.values()) for row in counts)} checks and measurements"
-        f" failed. The first is {failed[0].id} of {where}: {first.text.rstrip('.')}. The report is"
-        f" {directory}/verify.html (with verify.json and verify.xml beside it)."
+        f" failed. The first is {failed[0].id} of {where}: {first.text.rstrip('.')}."
+        f"{written if directory else ''}"
     )
