@@ -38,6 +38,7 @@ options:
         differences are shown once. In check mode and in diff mode, the text has each address of the links that a run
         would change. In diff mode, it also shows all differences, once for hosts that differ from each other in their
         own addresses and MAC addresses only.
+      - V(revert) has what C(zerocopy.rdma.teardown) leaves on nodes, by host, such as files that somebody has edited.
       - V(site) has a few lines about a run of C(zerocopy.rdma.site), which say how many nodes of each group were
         changed, were left unchanged or failed, what was done to objects of the cluster, and how to verify the result.
       - V(audit) is the result of M(zerocopy.rdma.workload_audit_info).
@@ -47,7 +48,7 @@ options:
       - V(health) is a table of the NICs that M(zerocopy.rdma.health) has found sick, with what became of their rules.
         C(docs/health.schema.json) describes C(health.json). It adds to C(state.json) which rules have changed.
     type: str
-    choices: [verify, fleet, drift, site, audit, benchmark, health]
+    choices: [verify, fleet, drift, revert, site, audit, benchmark, health]
     required: true
   hosts:
     description: Hosts that the report is about. By default, all hosts of the play.
@@ -155,8 +156,9 @@ failure:
   returned: V(verify), V(health) and V(benchmark)
   type: str
 lines:
-  description: The summary. Empty for O(kind=site) if the run concerned neither nodes nor the cluster.
-  returned: O(kind=site) and O(kind=benchmark)
+  description: The summary. Empty for O(kind=site) if the run concerned neither nodes nor the cluster, and for
+    O(kind=revert) if nothing is left.
+  returned: O(kind=revert), O(kind=site) and O(kind=benchmark)
   type: list
   elements: str
 differ:

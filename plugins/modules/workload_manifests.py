@@ -308,6 +308,8 @@ def main() -> None:
     except FileError as error:
         done = f"Only changed: {', '.join(error.changed)}" if error.changed else "No file was changed"
         module.fail_json(msg=visible(f"{done}. {error}"))
+    for warning in result.pop("warnings"):
+        module.warn(visible(warning))
     if "diff" in result:
         result["diff"] = visible_in(result["diff"])
     module.exit_json(**result)

@@ -146,10 +146,10 @@ def fleet(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
     return {"files": {_files.artifact(options["html"], context): html(read(documents.plain(whole)))}}
 
 
-def _compared(context: Map, options: Map) -> List[report_drift.HostDrift]:
+def _compared(context: Map, options: Map, result: str = report_drift.RESULT) -> List[report_drift.HostDrift]:
     hostvars = context["hostvars"]
     return [
-        report_drift.read(host, _groups.of(hostvars, host), _inventory.raw(hostvars[host], report_drift.RESULT))
+        report_drift.read(host, _groups.of(hostvars, host), _inventory.raw(hostvars[host], result))
         for host in _hosts(context, options)
     ]
 
@@ -172,6 +172,10 @@ def drift(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
         **view,
         "files": {_files.artifact(options["json"], context): f"{_json(shown)}\n"} if options["json"] else {},
     }
+
+
+def revert(context: Map, options: Map, _mode: Mode) -> Dict[str, Any]:
+    return {"files": {}, "lines": report_drift.left(_compared(context, options, report_drift.REVERT))}
 
 
 def site(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
@@ -222,6 +226,7 @@ KINDS: Dict[str, Callable[[Map, Map, Mode], Dict[str, Any]]] = {
     "verify": verify,
     "fleet": fleet,
     "drift": drift,
+    "revert": revert,
     "site": site,
     "audit": audit,
     "benchmark": benchmark,

@@ -35,12 +35,12 @@ _REGISTERED = {
 _NODE = "__rdma_support_node"
 
 
-def _failure(result: Map) -> str:
+def _failure(result: Map, skipped: str = "not gathered") -> str:
     """Why there is nothing in a result of a task."""
     if result.get("unreachable") or result.get("failed"):
         return str(result.get("msg") or "the task has failed")
     if result.get("skipped"):
-        return "not gathered"
+        return skipped
     return str(result.get("reason") or "there is none")
 
 
@@ -56,10 +56,13 @@ def _host(variables: Map, host: str, options: Map) -> Gathered:
             found.add_data(name, plain(result[key]))
         else:
             found.missing[name] = _failure(result)
+    without = options["plan_failure"] or "nothing was planned"
     if options["plan"]:
         _read(found, _plan_files.path_of(options["plan"], host), "plan.json", set())
     else:
-        found.missing["plan.json"] = options["plan_failure"] or "nothing was planned"
+        found.missing["plan.json"] = without
+        if "drift.json" in found.missing:
+            found.missing["drift.json"] = without
     return found
 
 
@@ -88,13 +91,18 @@ def _controller(context: Map, options: Map, others: Set[str]) -> Gathered:
     return found
 
 
+def _cluster(sent: Map) -> Gathered:
+    if "files" in sent:
+        return gathered.read(sent)
+    return Gathered(missing={"everything": _failure(sent, "rdma_cluster: none, so no API server was asked")})
+
+
 def bundle(context: Map, options: Map, check: bool) -> Dict[str, Any]:
     """The result of the action: the archive is written, unless in check mode. Raises AnsibleActionFail."""
     hosts = [str(host) for host in context["ansible_play_hosts_all"]]
     others = {str(host) for host in context["groups"]["all"]} - set(hosts)
     now = int(time.time())
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    cluster = plain(options["cluster"])
     whole = Bundle(
         about={
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
@@ -103,7 +111,7 @@ def bundle(context: Map, options: Map, check: bool) -> Dict[str, Any]:
             "python": platform.python_version(),
         },
         hosts={host: _host(context["hostvars"][host], host, options) for host in hosts},
-        cluster=gathered.read(cluster) if "files" in cluster else Gathered(missing={"everything": _failure(cluster)}),
+        cluster=_cluster(plain(options["cluster"])),
         controller=_controller(context, options, others),
     )
     content = archive.files(whole, options["megabytes"] * 1_000_000)

@@ -7,7 +7,7 @@
 """Files of variables that belong to no group or host of the inventory, so that nothing in them takes effect.
 
 Ansible reads ``group_vars/<group>`` and ``host_vars/<host>`` beside each source of the inventory, and never says that a
-file is of neither.
+file is of neither. Nor does it say that it reads no such directory where it was started, unless that is such a place.
 """
 
 from __future__ import annotations
@@ -51,16 +51,30 @@ def _of_directory(directory: Path, kind: str, known: Iterable[str]) -> Iterator[
         yield f"{place} takes no effect: the inventory has no {kind} {name}{nearest}"
 
 
+def _of_nobody(read: Iterable[Path]) -> Iterator[str]:
+    """Directories that Ansible does not read, in the one where people start it."""
+    known = {os.path.realpath(place) for place in read}
+    for name in ("group_vars", "host_vars"):
+        place = Path.cwd() / name
+        if place.is_dir() and os.path.realpath(place) not in known and _has_ours(place):
+            right = "in the directory of the inventory, beside the inventory's file, or beside the playbook"
+            yield f"{place} takes no effect: Ansible reads it {right}"
+
+
 def warnings(context: Mapping[str, Any]) -> List[str]:
     """A sentence for each such file that sets variables of this collection. ``context`` is that of a task."""
     found: List[str] = []
     groups = context.get("groups") or {}
     hosts = [*groups.get("all", ()), "localhost"]
+    read = [Path(str(context[name])) for name in ("playbook_dir", "inventory_dir") if context.get(name)]
     for source in context.get("ansible_inventory_sources") or ():
         path = Path(str(source))
         if not os.path.exists(path):
             continue
         beside = path if path.is_dir() else path.parent
+        read.append(beside)
         found += _of_directory(beside / "group_vars", "group", groups)
         found += _of_directory(beside / "host_vars", "host", hosts)
+    if read:
+        found += _of_nobody(place / name for place in read for name in ("group_vars", "host_vars"))
     return list(dict.fromkeys(found))

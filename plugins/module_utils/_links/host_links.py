@@ -35,7 +35,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 UNMANAGE_VFS = "rdma_links_unmanage_vfs"
 # Any of these makes the role plan links. In the order in which a message names them.
-_ASKING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES, MTU, vfs.VFS, qos.QOS)
+_ADDRESSING = (links_addresses.SUBNET, links_addresses.RAIL_SUBNETS, links_addresses.ADDRESSES)
+_ASKING = (*_ADDRESSING, MTU, vfs.VFS, qos.QOS)
+# What the number of rails is from, the first that is set.
+_COUNTING = (links_addresses.RAIL_SUBNETS, links_addresses.RAILS, links_addresses.EXPECTED)
 
 # Room for all rails below the kernel's own routing tables (253 to 255).
 _FIRST_TABLE = 100
@@ -148,20 +151,36 @@ def _of_netns_mode(values: Mapping[str, Any], mode: Optional[str]) -> Iterator[P
         yield Problem(PORTS, f"is not set, but {name} is: {why}; name the ports of all rails")
 
 
-def _warnings(rails: Mapping[int, Candidate], wanted: int, keys: Sequence[str]) -> Iterator[str]:
+def _left(values: Mapping[str, Any], every: Sequence[Candidate], rails: Mapping[int, Candidate]) -> List[Candidate]:
+    """Ports that could be a rail now and are none, although nobody has chosen between them."""
+    if values.get(PORTS):
+        return []
+    fit = candidates(every, values.get(LAYER))
+    return [port for port in fit if port not in rails.values() and (port.in_pod or not port.down)]
+
+
+def _warnings(
+    values: Mapping[str, Any], rails: Mapping[int, Candidate], wanted: int, left: Sequence[Candidate]
+) -> Iterator[str]:
     missing = [str(rail) for rail in range(wanted) if rail not in rails]
     if missing:
         rest = (
             f"{counted(len(rails), 'port')} for {counted(wanted, 'rail')}, so there is none for rail {ranges(missing)}"
         )
         yield f"{rest}; without {PORTS}, the assignment of ports to rails is a guess"
+    if left:
+        variable = next((name for name in _COUNTING if values.get(name)), links_addresses.RAILS)
+        both = f"{counted(len(rails) + len(left), 'port')} for {counted(wanted, 'rail')}"
+        verb = "get no address" if asked(values) in _ADDRESSING else "are not set up"
+        names = ", ".join(port.name for port in left)
+        yield f"{both}, so these {verb}: {names}; raise {variable}, or name the ports of all rails in {PORTS}"
     away = [port.name for port in rails.values() if port.link_layer is None and port.in_pod]
     if away:
         yield f"not on the host, so assumed to be in a pod: {', '.join(away)}"
     bare = [port.name for port in rails.values() if not port.configurable]
     if bare:
         yield f"no IPoIB netdev, so nothing to configure (is ib_ipoib loaded?): {', '.join(bare)}"
-    for key in keys:
+    for key in limits.pkeys(values):
         own = _partition(key)
         outside = [port.name for port in rails.values() if port.pkeys and own not in map(_partition, port.pkeys)]
         if outside:
@@ -297,5 +316,5 @@ def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
         if rail in tables:
             link["rail_table"] = tables[rail]
         result.links.append(link)
-    result.warnings = list(_warnings(rails, wanted, limits.pkeys(values)))
+    result.warnings = list(_warnings(values, rails, wanted, _left(values, every, rails)))
     return result

@@ -158,7 +158,7 @@ def ask_of(request: PodRequest, claims: Claims, wanted: str, mtu: int = expected
     name, namespaces, spec = claims[kind, alias]
     gpus, nics = pod.counts(spec)
     namespace = wanted if wanted in namespaces else namespaces[0]
-    return GroupAsk(request, name, gpus, nics, namespace, expected.mtu_of_claim(spec) or mtu)
+    return GroupAsk(request, name, gpus, nics, namespace, expected.mtu_of_claim(spec) or mtu, namespaces)
 
 
 def _chosen(asks: Sequence[GroupAsk]) -> List[GroupAsk]:

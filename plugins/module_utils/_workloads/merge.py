@@ -63,6 +63,15 @@ def merged(manifest: str, container: str, ask: GroupAsk, settings: Settings) -> 
         raise MergeError(str(error)) from error
 
 
+def _right(ask: GroupAsk, namespace: str) -> str:
+    """What would let pods of this namespace have the claim and the script."""
+    if ask.request.namespace:
+        return f"pods with {ask.request.name} must be in {ask.request.namespace}"
+    if ask.claim and namespace not in ask.namespaces:
+        return f"add {namespace} to rdma_claims_namespaces, and set rdma_workloads_namespace to {namespace}"
+    return f"set rdma_workloads_namespace to {namespace}"
+
+
 def _merge(
     where: str, item: Manifest, place: Tuple[Any, Manifest, Manifest], ask: GroupAsk, settings: Settings
 ) -> None:
@@ -72,7 +81,7 @@ def _merge(
     gpus = [name for name in _limits(container) if is_gpu(name, more)]
     namespace, wanted = text(at(item, "metadata", "namespace")), pod.namespace_of(ask, settings)
     if namespace and namespace != wanted:
-        raise MergeError(f"{where} is in namespace {namespace}, but claims and script are in {wanted}")
+        raise MergeError(f"{where} is in namespace {namespace}, but claims and script are in {wanted}: {_right(ask, namespace)}")
     if ask.claim and spec.get("hostNetwork") is True:
         raise MergeError(f"{where} has hostNetwork, so its pods would get no NIC from a claim: remove hostNetwork")
     others = [name for name in _limits(container) if is_rdma(name, more)]

@@ -40,8 +40,8 @@ class GroupAsk:
     """A request of a group with what its claim, if any, consists of.
 
     ``claim`` is the name of the object with its hash, ``gpus`` are those of the claim, ``nics`` the RDMA devices that a
-    container gets (0: not known). ``namespace`` is where the pod has to be, empty where it may be in any. ``mtu`` is
-    what the netdevs of these devices have at least (0: not known).
+    container gets (0: not known). ``namespace`` is where the pod has to be, empty where it may be in any, and
+    ``namespaces`` are all those that the claim is in. ``mtu`` is what the netdevs of these devices have at least (0: not known).
     """
 
     request: PodRequest
@@ -50,6 +50,7 @@ class GroupAsk:
     nics: int = 0
     namespace: str = ""
     mtu: int = 0
+    namespaces: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

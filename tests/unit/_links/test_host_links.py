@@ -179,6 +179,29 @@ def test_more_rails_than_ports_is_a_warning(facts_of: Facts) -> None:
     assert "none for rail 1-3" in found.warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("variable", "wanted"),
+    [
+        ("rdma_links_rail_subnets", {"rail_subnets": ["10.0.0.0/24", "10.0.1.0/24"]}),
+        ("rdma_links_rails", {"subnet": "10.0.0.0/24", "rails": 2}),
+    ],
+)
+def test_fewer_rails_than_ports_is_a_warning(facts_of: Facts, variable: str, wanted: dict[str, Any]) -> None:
+    told = "4 ports for 2 rails, so these get no address: mlx5_2/1, mlx5_3/1"
+    right = f"raise {variable}, or name the ports of all rails in rdma_links_ports"
+    assert plan(facts_of("h100-03"), **wanted).warnings == [f"{told}; {right}"]
+    chosen = [{"hca": "mlx5_0"}, {"hca": "mlx5_1"}]
+    assert plan(facts_of("h100-03"), ports=chosen, **wanted).warnings == []
+    # Without a cable nothing is lost.
+    facts = changed(changed(facts_of("h100-03"), "mlx5_1", ["port_down"]), "mlx5_0", ["port_down"])
+    assert plan(facts, **wanted).warnings == []
+
+
+def test_ports_beyond_the_only_rail_are_not_set_up(facts_of: Facts) -> None:
+    (told,) = plan(facts_of("h100-03"), mtu=2044).warnings
+    assert told.startswith("4 ports for 1 rail, so these are not set up: mlx5_1/1, mlx5_2/1, mlx5_3/1; raise rdma_links")
+
+
 def test_infiniband_without_ipoib_has_nothing_to_configure(facts_of: Facts) -> None:
     found = plan(facts_of("h100-01"), subnet="10.0.0.0/16", rails=8)
     assert found.links == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.zerocopy.rdma.tests.unit._workloads.workload_examples import Facts, made
+from ansible_collections.zerocopy.rdma.tests.unit._workloads.workload_examples import GROUPS, Facts, made
 
 DEPLOYMENT = """\
 # Ours.
@@ -138,6 +138,24 @@ def test_no_container_gets_gpus_twice(complete: Any, name: str, settings: dict[s
         assert problems == []
         limits = yaml.safe_load(found)["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
         assert {one: number for one, number in limits.items() if not one.startswith("rdma")} == {name: "2"}
+
+
+@pytest.mark.parametrize(
+    ("group", "claims", "right"),
+    [
+        ("h100", {"rdma_claims_namespaces": ["default", "llm"]}, "set rdma_workloads_namespace to llm"),
+        ("h100", {}, "add llm to rdma_claims_namespaces, and set rdma_workloads_namespace to llm"),
+        ("v100", {}, "set rdma_workloads_namespace to llm"),
+    ],
+)
+def test_another_namespace_names_what_to_set(
+    complete: Any, monkeypatch: pytest.MonkeyPatch, group: str, claims: dict[str, Any], right: str
+) -> None:
+    names, variables = GROUPS[group]
+    monkeypatch.setitem(GROUPS, group, (names, {**variables, **claims}))
+    text = DEPLOYMENT.replace("  name: decode", "  namespace: llm\n  name: decode")
+    (problem,) = complete(text, group)[1]
+    assert problem.endswith(f"is in namespace llm, but claims and script are in default: {right}")
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ def test_teardown_looks_at_all_nodes_before_its_first_change() -> None:
     # What rdma_ofed does there is to refuse.
     looks = [("rdma_drift", "revert"), ("rdma_ofed", "absent"), ("rdma_provision", "unused")]
     assert roles[: len(looks)] == looks
+    assert roles.pop() == ("rdma_drift", "reverted")
     removed = roles[len(looks) :]
     assert removed[:2] == [("rdma_health", "absent"), ("rdma_provision", "remove")]
     assert {tasks_from for _role, tasks_from in removed[2:]} == {"absent", "daemons_absent"}

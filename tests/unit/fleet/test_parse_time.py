@@ -134,7 +134,7 @@ def test_the_gpu_driver_is_checked_before_anything_is_removed() -> None:
     entries = [
         [role_of(task).get("tasks_from", "main") for task in play["tasks"] if provisions(task)] for play in plays
     ]
-    assert entries == [["unused"], ["remove"], []]
+    assert entries == [["unused"], ["remove"], [], []]
 
 
 def role_of(task: dict[str, Any]) -> dict[str, str]:

@@ -49,6 +49,20 @@ def test_a_file_of_no_group_or_host_is_named_with_the_nearest(tmp_path: Path) ->
     assert told(tmp_path, hosts, tmp_path) == expected
 
 
+def test_a_directory_beside_that_of_the_inventory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    hosts = write(tmp_path / "inv" / "hosts.yml", "all:\n")
+    write(tmp_path / "group_vars" / "h100" / "rdma.yml")
+    write(tmp_path / "host_vars" / "h100-01.yml", "unrelated: true\n")
+    (said,) = told(hosts.parent)
+    assert said.startswith(f"{tmp_path / 'group_vars'} takes no effect: Ansible reads it in the directory of the inv")
+    assert told(hosts) == [said]
+    # There it is read.
+    assert told(hosts, write(tmp_path / "more.yml", "all:\n")) == []
+    context = {"groups": GROUPS, "ansible_inventory_sources": [str(hosts)], "playbook_dir": str(tmp_path)}
+    assert _vars_files.warnings(context) == []
+
+
 def test_preflight_warns_of_it(tmp_path: Path) -> None:
     write(tmp_path / "group_vars" / "h100_nodes.yml")
     write(tmp_path / "hosts.yml", "all: {children: {h100: {hosts: {h100-01: }}}}\n")

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube import yaml_text, yaml_values
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
@@ -92,7 +93,8 @@ def rewrite_files(request: FilesRequest, check: bool) -> Dict[str, Any]:
             for note in of_documents.get(number, ())
         ]
     result = _written(changed, request, check)
-    return {**result, "notes": notes, "text": _summary(result["files"], notes)}
+    unknown = [] if request.back else _no_workload(request.options.choices, every, request.options.namespace)
+    return {**result, "notes": notes, "text": _summary(result["files"], notes), "warnings": unknown}
 
 
 def _files(request: FilesRequest) -> Tuple[List[_File], List[Dict[str, str]]]:
@@ -201,6 +203,19 @@ def _texts(files: Sequence[_File], wanted: Sequence[Any]) -> Tuple[List[Tuple[_F
 def _note(file: _File, number: int, why: str) -> Dict[str, str]:
     name = name_of(file.documents[number - file.first])
     return {"file": file.below, "object": name, "level": rewrite.CANNOT, "text": why}
+
+
+def _no_workload(choices: Iterable[str], documents: List[Any], namespace: str) -> List[str]:
+    """A warning for each choice that is for no workload of the manifests."""
+    refs = [ref for ref in (slot.ref(namespace) for slot in slots(documents)) if ref.kind in KINDS]
+    known = list(dict.fromkeys(name for ref in refs for name in (ref.name, f"{ref.namespace}/{ref.name}")))
+    found = []
+    for name in choices:
+        if name not in known:
+            close = difflib.get_close_matches(str(name), known, n=1)
+            nearest = f"; the nearest name is {close[0]}" if close else ""
+            found.append(f"rdma_migrate_requests: {name} is no workload of these manifests{nearest}")
+    return found
 
 
 def _summary(changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:

@@ -75,6 +75,12 @@ def judge(
     return RingResult(found)
 
 
+def without() -> RingResult:
+    """The result where no API server is asked."""
+    text = "cluster and pods are not verified: rdma_cluster is none"
+    return RingResult([Check("cluster", "cluster.api", None, None, "", "impossible", text)])
+
+
 def not_compared(task: str, reason: str) -> RingResult:
     """The result where a task of provision fails in check mode."""
     text = f"provision fails at '{task}': {reason}"

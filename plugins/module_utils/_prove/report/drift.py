@@ -22,6 +22,8 @@ Map = Mapping[str, Any]
 
 # The variables of a host in which the role rdma_drift leaves its comparison, and what it was compared with.
 RESULT, PLAN = "rdma_drift_result", "rdma_drift_plan"
+# The comparison with what the node was before, which teardown begins with.
+REVERT = "__rdma_drift_revert"
 # In the order in which they are changed, each with those before it whose changes may do away with its error: a driver
 # that is missing, or a port that shows only once its driver is loaded.
 CONCERNS: Mapping[str, Tuple[str, ...]] = {
@@ -182,6 +184,22 @@ def _notes(answers: Sequence[HostDrift]) -> Dict[str, List[str]]:
             for text in (*concern["warnings"], *reboots):
                 found.setdefault(_titled(name, text), []).append(answer.host)
     return found
+
+
+def left(answers: Sequence[HostDrift]) -> List[str]:
+    """What teardown leaves on nodes, for a terminal; empty if it leaves nothing."""
+    found: Dict[str, List[str]] = {}
+    for answer in answers:
+        texts = [answer.failure or "no answer"] if answer.result is None or not answer.concerns else []
+        for name, concern in answer.concerns.items():
+            texts += [f"{name}: {_line(text)}" for text in (*concern["warnings"], concern["error"]) if text]
+        for text in dict.fromkeys(texts):
+            found.setdefault(text, []).append(answer.host)
+    if not found:
+        return []
+    lines = [f"  {fold(hosts)}: {text}" for text, hosts in found.items()]
+    finish = "To finish, put back the original of each file that was kept, or delete it, and run teardown again."
+    return ["Not reverted, or in need of attention:", *lines, finish]
 
 
 def _preview(answers: Sequence[HostDrift], diff: bool) -> Iterator[str]:

@@ -184,6 +184,19 @@ def test_a_container_whose_name_is_a_number_is_rewritten() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("default/prefil", "; the nearest name is default/prefill"), ("prefil", "; the nearest name is prefill"), ("x", "")],
+)
+def test_a_choice_for_no_workload_is_a_warning(tmp_path: Path, name: str, nearest: str) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "prefill"}, "spec": {"containers": []}}
+    (tmp_path / "pod.yml").write_text(yaml.safe_dump(pod))
+    choices = dict.fromkeys((name, "prefill", "default/prefill"), ["one"])
+    options = RewriteOptions([ONE], choices, namespace="default")
+    result = files.rewrite_files(files.FilesRequest([str(tmp_path)], options), check=True)
+    assert result["warnings"] == [f"rdma_migrate_requests: {name} is no workload of these manifests{nearest}"]
+
+
+@pytest.mark.parametrize(
     ("options", "told"),
     [
         ({"choices": {"vllm": 5}}, "choices (rdma_migrate_requests): vllm must be a list of names of requests, not 5"),

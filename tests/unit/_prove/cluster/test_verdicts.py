@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts as cluster_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 
 GROUPS = {"n1": "h100", "n2": "h100", "lab": "login"}
 DRIVEN = ("n1", "n2")
@@ -176,3 +177,8 @@ def test_why_an_object_is_not_there() -> None:
     text = "SriovNetworkNodePolicy sriov/one of set a is rejected: no supported NIC is selected"
     found = by_id(checks(sets={"a": [rejected]}), "cluster.objects")
     assert found == [(None, "SriovNetworkNodePolicy sriov/one", "fail", text)]
+
+
+def test_without_an_api_server_the_report_says_what_was_not_judged() -> None:
+    (check,) = part("cluster", {}, {"rdma_cluster": "none"})["checks"]
+    assert (check["verdict"], check["text"]) == ("impossible", "cluster and pods are not verified: rdma_cluster is none")

@@ -67,6 +67,21 @@ def fleet() -> dict[str, dict[str, Any]]:
     return hosts
 
 
+def test_what_teardown_leaves_is_told_by_host_and_how_to_finish() -> None:
+    kept = "/etc/x was edited since this collection wrote it, so it is kept"
+    hosts: dict[str, Any] = {
+        **{f"n{one}": {"__rdma_drift_revert": answer(kernel=concern(warnings=[kept]))} for one in (1, 2)},
+        "n3": {"__rdma_drift_revert": answer(kernel=concern(), links=concern(error="a VF is\nin use"))},
+        "n4": {"__rdma_drift_revert": answer(kernel=concern())},
+        "n5": {},
+    }
+    first, *lines, finish = report("revert", hosts)["lines"]
+    assert first == "Not reverted, or in need of attention:"
+    assert lines == [f"  n[1-2]: kernel: {kept}", "  n3: links: a VF is in use", "  n5: no answer"]
+    assert "run teardown again" in finish
+    assert report("revert", {"n4": hosts["n4"]})["lines"] == []
+
+
 def test_equal_changes_are_told_once() -> None:
     hosts = fleet()
     view = report("drift", hosts)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support.gathe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.modules import support_bundle as module
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _support
+from ansible_collections.zerocopy.rdma.tests.docsite.examples import text
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import options, play
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
 
@@ -129,6 +131,15 @@ def host(name: str, **registered: Any) -> dict[str, Any]:
     return {"inventory_hostname": name, "group_names": ["lab"], **registered}
 
 
+@pytest.mark.parametrize("kind", ["verify", "health"])
+def test_reports_are_looked_for_where_their_roles_write_them(kind: str) -> None:
+    tasks = yaml.safe_load(text("roles/rdma_support_bundle/tasks/main.yml"))
+    (packed,) = (task["zerocopy.rdma.support_bundle"] for task in tasks if "zerocopy.rdma.support_bundle" in task)
+    name = f"rdma_{kind}_directory"
+    default = yaml.safe_load(text(f"roles/rdma_{kind}/defaults/main.yml"))[name]
+    assert packed[kind] == f"{{{{ {name} | default('{default}') }}}}"
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_a_bad_host_is_told_and_stops_no_other_one(check: bool, tmp_path: Path) -> None:
     sent = {"files": {"journal/kubelet.log": "fine\n"}, "missing": {}, "cut": {}}
@@ -141,12 +152,16 @@ def test_a_bad_host_is_told_and_stops_no_other_one(check: bool, tmp_path: Path) 
     }
     context = play(hosts)
     context["groups"] = {"all": [*hosts, "h9"]}
-    given = options(module, directory=str(tmp_path / "support"), health=str(tmp_path))
+    given = options(
+        module, directory=str(tmp_path / "support"), health=str(tmp_path), cluster={"skipped": True}, plan_failure="why"
+    )
     found = _support.bundle(context, given, check)
     why = {entry["what"]: entry["why"] for entry in found["missing"]}
     assert why["hosts/h2/everything"] == "No route to host"
     assert why["hosts/h3/journal"] == "Python is too old"
     assert why["controller/verify/verify.json"] == "rdma_verify_directory is not set"
+    assert why["cluster/everything"] == "rdma_cluster: none, so no API server was asked"
+    assert why["hosts/h1/drift.json"] == "why"
     assert "No route to host" in found["text"]
     path = Path(found["path"])
     assert path.exists() is not check
