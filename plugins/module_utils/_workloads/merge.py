@@ -81,7 +81,9 @@ def _merge(
     gpus = [name for name in _limits(container) if is_gpu(name, more)]
     namespace, wanted = text(at(item, "metadata", "namespace")), pod.namespace_of(ask, settings)
     if namespace and namespace != wanted:
-        raise MergeError(f"{where} is in namespace {namespace}, but claims and script are in {wanted}: {_right(ask, namespace)}")
+        raise MergeError(
+            f"{where} is in namespace {namespace}, but claims and script are in {wanted}: {_right(ask, namespace)}"
+        )
     if ask.claim and spec.get("hostNetwork") is True:
         raise MergeError(f"{where} has hostNetwork, so its pods would get no NIC from a claim: remove hostNetwork")
     others = [name for name in _limits(container) if is_rdma(name, more)]

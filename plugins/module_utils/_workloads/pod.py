@@ -41,7 +41,8 @@ class GroupAsk:
 
     ``claim`` is the name of the object with its hash, ``gpus`` are those of the claim, ``nics`` the RDMA devices that a
     container gets (0: not known). ``namespace`` is where the pod has to be, empty where it may be in any, and
-    ``namespaces`` are all those that the claim is in. ``mtu`` is what the netdevs of these devices have at least (0: not known).
+    ``namespaces`` are all those that the claim is in. ``mtu`` is what the netdevs of these devices have at least (0:
+    not known).
     """
 
     request: PodRequest

@@ -199,7 +199,9 @@ def test_fewer_rails_than_ports_is_a_warning(facts_of: Facts, variable: str, wan
 
 def test_ports_beyond_the_only_rail_are_not_set_up(facts_of: Facts) -> None:
     (told,) = plan(facts_of("h100-03"), mtu=2044).warnings
-    assert told.startswith("4 ports for 1 rail, so these are not set up: mlx5_1/1, mlx5_2/1, mlx5_3/1; raise rdma_links")
+    assert told.startswith(
+        "4 ports for 1 rail, so these are not set up: mlx5_1/1, mlx5_2/1, mlx5_3/1; raise rdma_links"
+    )
 
 
 def test_infiniband_without_ipoib_has_nothing_to_configure(facts_of: Facts) -> None:

@@ -54,7 +54,7 @@ def test_no_node_stops_the_others_and_none_is_left_as_it_was(root_of: Callable[[
     said = " ".join((run.stdout + run.stderr).split())
     assert said.count("are restored without asking it, and it is not restarted:") == 4
     # At the end all of it is told again, with its hosts.
-    end = said.partition("Not reverted, or in need of attention:")[2]
+    end = " ".join(run.stdout.split()).partition("Not reverted, or in need of attention:")[2]
     assert end.count("it is not restarted:") == 2
     assert f"{DAMAGED}: runtime: " in end
     assert "runtime (role: rdma_runtime_flavour) is none" in said

@@ -222,7 +222,7 @@ def _summary(changed: Sequence[str], notes: Sequence[Mapping[str, str]]) -> str:
     """Files that changed, and the notes, for a terminal."""
     lines = [f"{counted(len(changed), 'file')} changed" + (":" if changed else "")]
     lines += [f"  {name}" for name in changed]
-    for level, title in ((rewrite.CANNOT, "Stays as it is:"), (rewrite.LEFT, "Changed, but needs a review:")):
+    for level, title in ((rewrite.CANNOT, "Stays as it is:"), (rewrite.LEFT, "Needs a review:")):
         told = [note for note in notes if note["level"] == level]
         lines += [title] if told else []
         of_objects: Dict[Tuple[str, str], List[str]] = {}

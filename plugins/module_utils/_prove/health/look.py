@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import health_policy
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import health_policy, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import figures, memory, nics, taints
@@ -143,9 +143,10 @@ def unenforced(nodes: Sequence[HostEvidence], run: str) -> List[str]:
     found: Dict[Tuple[str, str, str], List[str]] = {}
     for node in nodes:
         effect, strategy = health_policy.policy(node.values).effect, registry.of_host(node.values)
-        own = "" if strategy and strategy.driver else f"rdma_strategy is {registry.strategy_of(node.values)}"
+        own = "" if strategy and strategy.driver else f"rdma_strategy is {variables.strategy_of(node.values)}"
         if health_policy.bars(effect) and (run or own):
-            found.setdefault((node.group, effect, run or f"{own}, and only dra has device taints"), []).append(node.host)
+            why = run or f"{own}, and only dra has device taints"
+            found.setdefault((node.group, effect, why), []).append(node.host)
     return [
         f"{group} ({fold(hosts)}): rdma_health_effect is {effect}, but this run keeps no NIC from new pods: {why}"
         for (group, effect, why), hosts in found.items()

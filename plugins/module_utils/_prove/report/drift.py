@@ -169,7 +169,8 @@ def kinds(answers: Sequence[HostDrift]) -> List[DriftGroup]:
     found: Dict[Tuple[Any, ...], DriftGroup] = {}
     for answer in answers:
         if answer.differs:
-            concerns = {name: described(name, concern) for name, concern in answer.concerns.items() if _differs(concern)}
+            differing = {name: concern for name, concern in answer.concerns.items() if _differs(concern)}
+            concerns = {name: described(name, concern) for name, concern in differing.items()}
             kind = found.setdefault((answer.group, *concerns.items()), DriftGroup(answer.group, concerns))
             kind.hosts.append(answer.host)
     return list(found.values())

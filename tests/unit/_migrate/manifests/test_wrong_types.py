@@ -183,14 +183,23 @@ def test_a_container_whose_name_is_a_number_is_rewritten() -> None:
     assert "rdma/ib" not in there["spec"]["containers"][0]["resources"]["limits"]
 
 
+def test_a_second_run_does_not_say_that_it_changed_what_needs_a_review() -> None:
+    note = {"file": "pod.yml", "object": "Pod prefill", "level": rewrite.LEFT, "text": "look at it"}
+    assert files._summary([], [note]).splitlines()[:2] == ["0 files changed", "Needs a review:"]
+
+
 @pytest.mark.parametrize(
     ("name", "nearest"),
-    [("default/prefil", "; the nearest name is default/prefill"), ("prefil", "; the nearest name is prefill"), ("x", "")],
+    [
+        ("default/prefil", "; the nearest name is default/prefill"),
+        ("prefil", "; the nearest name is prefill"),
+        ("x", ""),
+    ],
 )
 def test_a_choice_for_no_workload_is_a_warning(tmp_path: Path, name: str, nearest: str) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "prefill"}, "spec": {"containers": []}}
     (tmp_path / "pod.yml").write_text(yaml.safe_dump(pod))
-    choices = dict.fromkeys((name, "prefill", "default/prefill"), ["one"])
+    choices = {key: ["one"] for key in (name, "prefill", "default/prefill")}
     options = RewriteOptions([ONE], choices, namespace="default")
     result = files.rewrite_files(files.FilesRequest([str(tmp_path)], options), check=True)
     assert result["warnings"] == [f"rdma_migrate_requests: {name} is no workload of these manifests{nearest}"]

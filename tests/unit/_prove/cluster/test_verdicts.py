@@ -181,4 +181,7 @@ def test_why_an_object_is_not_there() -> None:
 
 def test_without_an_api_server_the_report_says_what_was_not_judged() -> None:
     (check,) = part("cluster", {}, {"rdma_cluster": "none"})["checks"]
-    assert (check["verdict"], check["text"]) == ("impossible", "cluster and pods are not verified: rdma_cluster is none")
+    assert (check["verdict"], check["text"]) == (
+        "impossible",
+        "cluster and pods are not verified: rdma_cluster is none",
+    )

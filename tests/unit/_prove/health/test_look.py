@@ -366,9 +366,7 @@ def test_a_report_is_clean_of_what_nobody_sees(sick: dict[str, Any]) -> None:
     assert "\u202e" not in shown
 
 
-def test_a_nic_that_was_never_sick_is_well_and_yet_its_rules_wait(
-    facts: dict[str, Any], sick: dict[str, Any]
-) -> None:
+def test_a_nic_that_was_never_sick_is_well_and_yet_its_rules_wait(facts: dict[str, Any], sick: dict[str, Any]) -> None:
     def states(found: FleetLook, **tainted: Any) -> dict[str, int]:
         (group,) = document(found, tainted, "", "").groups.values()
         return {state: number for state, number in group.states.items() if number}
@@ -398,7 +396,9 @@ def test_a_group_whose_nics_cannot_be_kept_from_pods_is_told(
     own = {**DEFAULTS, **LAB, "rdma_strategy": strategy}
     assert look.unenforced([node(facts, **own)], run) == []
     evidence = node(facts, **{**own, "rdma_health_effect": "NoSchedule"})
-    said = f"{evidence.group} (lab-01): rdma_health_effect is NoSchedule, but this run keeps no NIC from new pods: {why}"
+    said = (
+        f"{evidence.group} (lab-01): rdma_health_effect is NoSchedule, but this run keeps no NIC from new pods: {why}"
+    )
     assert look.unenforced([evidence], run) == ([said] if why else [])
 
 

@@ -120,7 +120,8 @@ def test_manifests_that_nobody_has_applied_yet() -> None:
     paths = [f"/srv/my files/{name}.yml" for name in ("claims", "driver-dranet", "node-labels", "node-labels-h100")]
     own: dict[str, Any] = {"group_names": ["h100"], "rdma_provision_result": {"steps": [], "manifests": paths}}
     assert said({"h100-01": own})[:2] == [
-        "cluster: rdma_cluster is none, so nothing was applied. 4 files were written to /srv/my files, for you to apply",
+        "cluster: rdma_cluster is none, so nothing was applied. 4 files were written to /srv/my files,"
+        " for you to apply",
         "labels of nodes: node-labels.yml, node-labels-h100.yml; apply them with kubectl apply --server-side, not with"
         " a tool that prunes",
     ]
