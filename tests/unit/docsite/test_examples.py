@@ -47,7 +47,7 @@ def _metrics() -> set[str]:
     found |= {f"rdma_device_pcie_{suffix}" for suffix, _text in text.PCIE.values()}
     sources = [Path(str(file.__file__)).read_text("utf-8") for file in (daemon, text)]
     found |= {f"rdma_exporter_{name}" for name in re.findall(r"\{prefix\}(\w+)", sources[0])}
-    return found | set(re.findall(r'"(rdma_(?:port|device)_\w+)"', sources[1])) | {f"{families.OWN}hw_"}
+    return found | set(re.findall(r'"(rdma_(?:port|device|node)_\w+)"', sources[1])) | {f"{families.OWN}hw_"}
 
 
 def _inventories() -> list[Block]:

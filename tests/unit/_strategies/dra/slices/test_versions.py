@@ -35,7 +35,7 @@ def test_what_is_in_no_release_is_in_none_of_them() -> None:
 
 def test_the_version_that_was_tested() -> None:
     for value in ("1.4.0", "v1.4.0", "1.4.7", "v1.4.0-35-gf258477"):
-        assert abilities(value) == [versions.RESTARTS]
+        assert abilities(value) == [versions.RESTARTS, versions.PROVIDER_WEBHOOK]
         assert versions.is_whole(versions.dranet(value))
         assert versions.doubt(versions.dranet(value)) == ""
 
