@@ -26,6 +26,7 @@ COMPOSED = {
     "plan",
     "provision_cluster",
     "provision_result",
+    "summary",
     "migrate_nodes",
     "access",
     "matched_hosts",

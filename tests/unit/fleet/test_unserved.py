@@ -159,6 +159,6 @@ def test_hosts_fail_after_the_summary() -> None:
     plays = tasks_of("playbooks/site.yml")
     assert [play.get("ansible.builtin.import_playbook") for play in plays][-3:] == [
         "provision_cluster.yml",
-        None,
+        "summary.yml",
         "provision_result.yml",
     ]
