@@ -9,10 +9,10 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import json_object
 
 # Seconds. A shorter interval would not leave time for a look that has to be begun again.
 SHORTEST, LONGEST = 5, 300
@@ -94,11 +94,9 @@ def _scalar(key: str, value: Any, default: Any) -> Any:
 def read(text: str) -> Configuration:
     """The configuration of a file's content. Raises ConfigurationError."""
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"the file is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise ConfigurationError("the file is not a JSON object")
+        content = json_object(text)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
     found: Dict[str, Any] = {}
     for key, value in content.items():
         if key not in Configuration._fields:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Dict
 
 
 def plain(value: Any) -> Any:
@@ -19,3 +19,14 @@ def plain(value: Any) -> Any:
     and JMESPath know nothing, and which ``asdict`` cannot copy.
     """
     return json.loads(json.dumps(value))
+
+
+def json_object(text: str) -> Dict[str, Any]:
+    """What is in a file that has to be a JSON object. Raises ValueError."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the file is not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise ValueError("the file is not a JSON object")
+    return content

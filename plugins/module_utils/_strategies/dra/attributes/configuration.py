@@ -12,12 +12,12 @@ whole node for one wrong attribute, and DRANET goes on with the old one.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import json_object
 
 # By PCI address, and there by the key of the attribute.
 Devices = Dict[str, Dict[str, Any]]
@@ -82,10 +82,10 @@ def checked(content: Any) -> Devices:
 def read(text: str) -> Devices:
     """The devices of a file's content. Raises ConfigurationError."""
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"the file is not JSON: {error}") from error
-    if not isinstance(content, dict) or set(content) != {"devices"}:
+        content = json_object(text)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    if set(content) != {"devices"}:
         raise ConfigurationError("the file must be a JSON object with the key devices alone")
     return checked(content["devices"])
 

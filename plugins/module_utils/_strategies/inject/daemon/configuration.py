@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, fields, replace
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu, selection
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names, pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import json_object
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 
 PREFIX = "RDMA_INJECT_"
@@ -180,11 +180,9 @@ def read(text: str, environment: Mapping[str, str], arguments: Mapping[str, str]
     :raises ConfigurationError: a value, or the file, is wrong.
     """
     try:
-        content = json.loads(text or "{}")
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"the file is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise ConfigurationError("the file is not a JSON object")
+        content = json_object(text or "{}")
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
     variables = {name[len(PREFIX) :].lower(): value for name, value in environment.items() if name.startswith(PREFIX)}
     values = {
         **_from(content, "the file"),
