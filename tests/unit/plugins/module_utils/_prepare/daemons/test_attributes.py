@@ -9,19 +9,17 @@ import base64
 import hashlib
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any, Dict
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import attributes, converge, inject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import attributes, inject
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.attributes import DAEMON
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import configuration, names
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons.test_exporter import (
-    PROGRAM,
-    LiveFiles,
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons import daemon_node
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons.daemon_node import (
     Systemd,
     kinds,
 )
@@ -31,15 +29,11 @@ DEVICES = {FIRST: {"rail": 0, "rate_gbps": 400}, SECOND: {"rail": 1}}
 
 
 def options(root: Path, **own: Any) -> Dict[str, Any]:
-    found = {name: option.get("default") for name, option in attributes.SPEC.items()}
-    found.update(program=base64.b64encode(PROGRAM).decode(), digest=hashlib.sha256(PROGRAM).hexdigest())
-    return {**found, "devices": DEVICES, "interpreter": "/usr/bin/python3", "root": str(root), **own}
+    return daemon_node.options(attributes.SPEC, root, **{"devices": DEVICES, **own})
 
 
 def carry_out(root: Path, systemd: Systemd, check: bool = False, **own: Any) -> Dict[str, Any]:
-    files = LiveFiles(str(root))
-    files.live = True
-    return converge.carry_out(DAEMON, files, attributes.request(options(root, **own)), check, systemd)
+    return daemon_node.carry_out(DAEMON, attributes.request(options(root, **own)), root, systemd, check)
 
 
 def written(root: Path) -> configuration.Devices:
@@ -118,11 +112,7 @@ def test_a_wrong_option_is_refused_before_anything_is_written(tmp_path: Path, ow
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    path = tmp_path / DAEMON.unit
-    path.write_text(attributes.unit("/bin/true"))
-    argv = ["systemd-analyze", "verify", "--man=no", str(path)]
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, encoding="utf-8")
-    assert [line for line in done.stdout.splitlines() if DAEMON.unit in line] == []
+    assert daemon_node.complaints(DAEMON.unit, attributes.unit("/bin/true"), tmp_path) == []
 
 
 def test_it_has_no_right_that_it_does_not_need() -> None:

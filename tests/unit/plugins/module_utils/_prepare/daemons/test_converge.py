@@ -15,7 +15,6 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
@@ -27,16 +26,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.dae
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.inject import DAEMON
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.status import Status
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons import daemon_node
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons.daemon_node import PROGRAM
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import (
     NOBODY,
     as_nobody,
     within_reach,
 )
 
-# Not text, as the program is not.
-PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"
 OTHER = PROGRAM + b"2"
 FILES = (DAEMON.program, DAEMON.config, DAEMON.unit_path)
 
@@ -56,24 +54,12 @@ def runtime(tmp_path: Path) -> Iterator[socket.socket]:
         yield server
 
 
-class LiveFiles(Files):
-    """Files below a directory that are those of a running machine."""
-
-    def full(self, path: str) -> str:
-        live, self.live = self.live, False
-        try:
-            return super().full(path)
-        finally:
-            self.live = live
-
-
 class Node:
     """A node below a directory, with its systemd and, where it runs, the plugin."""
 
     def __init__(self, root: Path, runtime: socket.socket) -> None:
         self.root, self.runtime = root, runtime
-        self.files = LiveFiles(str(root))
-        self.files.live = True
+        self.files = daemon_node.live(root)
         self.asked: List[str] = []
         self.ends: List[socket.socket] = []
         self.registers, self.starts, self.rejects = True, True, ""
@@ -445,19 +431,9 @@ def test_locked_memory(node: Node) -> None:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("metrics", ["", "/var/lib/node_exporter/rdma.prom"])
 def test_systemd_understands_the_unit(tmp_path: Path, metrics: str) -> None:
-    path = tmp_path / DAEMON.unit
-    # verify wants a program that is there.
-    path.write_text(inject.unit("/bin/true", metrics))
-    done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-        encoding="utf-8",
-    )
-    mine = [line for line in done.stdout.splitlines() if DAEMON.unit in line]
-    assert mine == []
-    lines = path.read_text().splitlines()
+    text = inject.unit("/bin/true", metrics)
+    assert daemon_node.complaints(DAEMON.unit, text, tmp_path) == []
+    lines = text.splitlines()
     if metrics:
         # The directory may be that of node_exporter's user, and a plugin that is killed does not clean up.
         assert f"ReadWritePaths=-{os.path.dirname(metrics)}" in lines

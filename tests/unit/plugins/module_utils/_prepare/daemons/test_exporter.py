@@ -5,74 +5,32 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import shutil
-import subprocess
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge, exporter, inject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import exporter, inject
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.exporter import DAEMON
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons import daemon_node
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons.daemon_node import (
+    Systemd,
+    kinds,
+)
 
-PROGRAM = b"#!/usr/bin/env python3\nPK\x03\x04\xff\xfe\x00"
 DIRECTORY = "/var/lib/prometheus/node-exporter"
 
 
 def options(root: Path, **own: Any) -> Dict[str, Any]:
-    found = {name: option.get("default") for name, option in exporter.SPEC.items()}
-    found.update(program=base64.b64encode(PROGRAM).decode(), digest=hashlib.sha256(PROGRAM).hexdigest())
-    return {**found, "directory": DIRECTORY, "interpreter": "/usr/bin/python3", "root": str(root), **own}
-
-
-class LiveFiles(Files):
-    """Files below a directory that are those of a running machine."""
-
-    def full(self, path: str) -> str:
-        live, self.live = self.live, False
-        try:
-            return super().full(path)
-        finally:
-            self.live = live
-
-
-class Systemd:
-    """systemd as far as it is asked, with a program that starts or does not."""
-
-    def __init__(self, starts: bool = True) -> None:
-        self.asked: List[str] = []
-        self.starts, self.active = starts, "inactive"
-
-    def __call__(self, argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed:
-        if argv[0] == "journalctl":
-            return Completed(0, '{"message": "the metrics cannot be written", "error": "[Errno 28] ..."}\n', "")
-        if argv[1] == "show":
-            pid = os.getpid() if self.active == "active" else 0
-            return Completed(0, f"ActiveState={self.active}\nSubState=running\nMainPID={pid}\n", "")
-        self.asked.append(argv[1])
-        if argv[1] == "restart":
-            self.active = "active" if self.starts else "failed"
-            return Completed(0 if self.starts else 1, "", "Job failed\n")
-        if argv[1] == "stop":
-            self.active = "inactive"
-        return Completed(0, "", "")
+    return daemon_node.options(exporter.SPEC, root, **{"directory": DIRECTORY, **own})
 
 
 def carry_out(root: Path, systemd: Systemd, check: bool = False, **own: Any) -> Dict[str, Any]:
-    files = LiveFiles(str(root))
-    files.live = True
-    return converge.carry_out(DAEMON, files, exporter.request(options(root, **own)), check, systemd)
-
-
-def kinds(result: Dict[str, Any]) -> List[str]:
-    return [f"{each['kind']} {os.path.basename(each['name'])} {each['after']}" for each in result["changes"]]
+    return daemon_node.carry_out(DAEMON, exporter.request(options(root, **own)), root, systemd, check)
 
 
 def test_it_is_installed_changed_and_removed(tmp_path: Path) -> None:
@@ -153,12 +111,9 @@ def test_a_directory_that_nobody_reads_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("directory", ["", DIRECTORY])
 def test_systemd_understands_the_unit(tmp_path: Path, directory: str) -> None:
-    path = tmp_path / DAEMON.unit
-    path.write_text(exporter.unit("/bin/true", directory))
-    argv = ["systemd-analyze", "verify", "--man=no", str(path)]
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, encoding="utf-8")
-    assert [line for line in done.stdout.splitlines() if DAEMON.unit in line] == []
-    lines = path.read_text().splitlines()
+    text = exporter.unit("/bin/true", directory)
+    assert daemon_node.complaints(DAEMON.unit, text, tmp_path) == []
+    lines = text.splitlines()
     # Nothing of the network but an address to listen on, and no right more than it needs.
     assert ("IPAddressDeny=any" in lines) is bool(directory)
     assert ("RestrictAddressFamilies=AF_UNIX AF_NETLINK" in lines) is bool(directory)
