@@ -41,7 +41,7 @@ def exporter() -> List[Alert]:
             f"the exporter has told nothing for {_AGE}: it does not run or hangs, its file cannot be written, or"
             " Prometheus does not reach it",
             EXPORTER_REMEDY,
-            "the exporter has told nothing for five minutes (until it has done so for a day)",
+            "the exporter has been silent for five minutes (the alert ends after a day of silence)",
             name="RdmaExporterSilent",
             mend="runtime",
         ),
