@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
-from typing import Optional, Sequence
+from types import FrameType
+from typing import NoReturn, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names, server
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes.configuration import (
@@ -29,11 +29,15 @@ def _arguments(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def _stopped(_number: int, _frame: Optional[FrameType]) -> NoReturn:
+    raise SystemExit(0)
+
+
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Serve until SIGTERM or SIGINT."""
     options = _arguments(argv)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: sys.exit(0))
+        signal.signal(number, _stopped)
     try:
         webhook = server.Webhook(options.socket, server.Source(options.config))
     except (ConfigurationError, OSError, ValueError) as error:
