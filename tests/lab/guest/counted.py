@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Runs on a guest, beside pod.py: what the exporter says of the RDMA traffic of a pod, and what the pod says of it.
+"""Runs on a guest, beside pod.py and exported.py: what exporter and pod say of the pod's RDMA traffic.
 
     python3 counted.py TEXTFILE HCA GID_INDEX [PEER]    the two nodes' pods write to each other: a server without a PEER
 
@@ -16,8 +16,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List
 
+import exported
 import pod
 
 NAME = "counted"
@@ -29,15 +30,9 @@ _ROW = re.compile(r"(?m)^ *([0-9]+) +([0-9]+) +[0-9.]+ ")
 _END = "that was all"
 
 
-def metrics(textfile: Path) -> Dict[Tuple[str, str], str]:
-    """Values by name and labels."""
-    lines = [line for line in textfile.read_text().splitlines() if not line.startswith("#")]
-    found = {}
-    for line in lines:
-        series, _blank, value = line.rpartition(" ")
-        name, _brace, labels = series.partition("{")
-        found[name, labels.rstrip("}")] = value
-    return found
+def metrics(textfile: Path) -> exported.Series:
+    """What the exporter has written last."""
+    return exported.series(textfile.read_text())
 
 
 def await_condition(what: str, met: Callable[[], Any]) -> Any:
@@ -52,32 +47,22 @@ def await_condition(what: str, met: Callable[[], Any]) -> Any:
         time.sleep(0.5)
 
 
-def looks(found: Dict[Tuple[str, str], str]) -> int:
-    """How often the exporter has looked."""
-    return int(found["rdma_exporter_looks_total", ""])
-
-
-def later(textfile: Path) -> Dict[Tuple[str, str], str]:
+def later(textfile: Path) -> exported.Series:
     """What a look has found that began after this call."""
-    before = looks(metrics(textfile))
+    before = exported.looks(metrics(textfile))
 
-    def looked() -> Dict[Tuple[str, str], str]:
+    def looked() -> exported.Series:
         found = metrics(textfile)
-        return found if looks(found) >= before + 2 else {}
+        return found if exported.looks(found) >= before + 2 else {}
 
-    found: Dict[Tuple[str, str], str] = await_condition("the exporter looks again", looked)
+    found: exported.Series = await_condition("the exporter looks again", looked)
     return found
 
 
-def holders(found: Dict[Tuple[str, str], str]) -> List[str]:
-    """The labels of the port that the pod has."""
-    return [labels for name, labels in found if name == "rdma_port_pod_info" and f'pod="{NAME}"' in labels]
-
-
-def packets(found: Dict[Tuple[str, str], str], hca: str, peer: str) -> int:
+def packets(found: exported.Series, hca: str, peer: str) -> int:
     """Those that carry the data: sent by the client, received by the server."""
     name = "sent" if peer else "rcvd"
-    return int(found[f"rdma_port_hw_{name}_pkts_total", f'device="{hca}",port="1"'])
+    return int(found[f"rdma_port_hw_{name}_pkts_total", exported.port(hca)])
 
 
 def device_nodes(hca: str) -> List[str]:
@@ -118,10 +103,10 @@ def counted(textfile: Path, hca: str, index: str, peer: str) -> Dict[str, Any]:
         sys.exit(f"ib_write_bw in the pod:\n{said}")
     size, number = map(int, rows[-1])
     return {
-        "holders": holders(found),
+        "holders": exported.holders(found, NAME),
         "said": size * number,
         "counted": (packets(found, hca, peer) - packets(before, hca, peer)) * int(mtu[1]),
-        "left": holders(later(textfile)),
+        "left": exported.holders(later(textfile), NAME),
     }
 
 
