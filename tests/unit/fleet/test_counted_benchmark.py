@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, the zerocopy.rdma authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""How the lab compares what exporters say of the benchmark's pods with what the benchmark says (synthesised pages)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+import yaml
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+LAB = CHECKOUT / "tests/lab"
+sys.path.insert(0, str(LAB))
+
+import counted_benchmark  # the lab is a tool, not a package
+
+BLOCK, BLOCKS, DEVICES = 1 << 18, 201, ["rxe5", "rxe6"]
+SAID = BLOCK * BLOCKS
+EACH = SAID // counted_benchmark.PATH_MTU // len(DEVICES)
+# Soft-RoCE counts them as well.
+HANDSHAKE = 20
+RUN = {
+    "operation": "WRITE",
+    "bytes": BLOCK,
+    "warmup": 1,
+    "iterations": BLOCKS - 1,
+    "devices": DEVICES,
+    "initiator": {"node": "node2"},
+    "target": {"node": "node1"},
+}
+PODS = {"node1": "target", "node2": "initiator"}
+
+
+def page(
+    pod: str = "", sent: int = 0, received: int = 0, repeats: int = 0, how: str = "netns", claim: str = "nics"
+) -> str:
+    """As an exporter writes it, of both NICs."""
+    lines = ["# HELP rdma_port_info Ports of HCAs.", "# TYPE rdma_port_info gauge"]
+    for number, device in enumerate(DEVICES):
+        port = f'device="{device}",port="1"'
+        counters = {"sent_pkts": sent, "rcvd_pkts": received, "completer_retry_err": repeats}
+        lines += [f"rdma_port_hw_{name}_total{{{port}}} {value}" for name, value in counters.items()]
+        said = f'container="main",claim="{claim}",how="{how}",rail="rail{number}",gpu=""'
+        if pod:
+            lines.append(f'rdma_port_pod_info{{{port},namespace="default",pod="{pod}",{said}}} 1')
+    return "\n".join([*lines, "rdma_exporter_looks_total 12"]) + "\n"
+
+
+def pages(
+    initiator: Optional[str] = None, target: Optional[str] = None, before: str = page(), after: str = page()
+) -> dict[str, dict[str, str]]:
+    held = {
+        "node1": target or page("target", received=EACH + HANDSHAKE),
+        "node2": initiator or page("initiator", sent=EACH + HANDSHAKE),
+    }
+    return {"before": dict.fromkeys(PODS, before), "held": held, "after": dict.fromkeys(PODS, after)}
+
+
+def wrong(found: dict[str, dict[str, str]]) -> list[str]:
+    return [text for each in counted_benchmark.compared([RUN], PODS, found) for text in each.wrong(DEVICES)]
+
+
+def test_what_agrees() -> None:
+    found = counted_benchmark.compared([RUN], PODS, pages())
+    assert [(each.pod, each.said, each.again) for each in found] == [("initiator", SAID, 0), ("target", SAID, 0)]
+    assert {each.counted for each in found} == {2 * (EACH + HANDSHAKE) * 4096}
+    assert wrong(pages()) == []
+
+
+def test_counters_from_before_the_pods() -> None:
+    """An HCA takes them along; Soft-RoCE, which is made again in the pod, begins at 0."""
+    moved = pages(page("initiator", sent=7 + EACH), page("target", received=7 + EACH), before=page(sent=7, received=7))
+    assert {each.counted for each in counted_benchmark.compared([RUN], PODS, moved)} == {SAID}
+    again = pages(before=page(sent=10 * EACH, received=10 * EACH))
+    assert wrong(again) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "repeats", "agrees"),
+    [
+        pytest.param(EACH - 1, 0, False, id="less than was transferred"),
+        pytest.param(EACH, 0, True, id="all"),
+        pytest.param(int(EACH * 1.02), 0, True, id="two percent"),
+        pytest.param(int(EACH * 1.02) + 1, 0, False, id="more than two percent"),
+        pytest.param(int(EACH * 1.02) + 1, 1, True, id="sent again"),
+        pytest.param(int(EACH * 1.02) + 1 + 3 * BLOCK // 4096, 1, False, id="more than was sent again"),
+    ],
+)
+def test_how_much(sent: int, repeats: int, agrees: bool) -> None:
+    text = f"initiator has transferred {SAID} bytes, but {2 * sent * 4096} were counted"
+    found = wrong(pages(page("initiator", sent=sent, repeats=repeats)))
+    assert [line[: len(text)] for line in found] == ([] if agrees else [text])
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        pytest.param(page("other", sent=EACH), "initiator has ", id="another pod's name"),
+        pytest.param(page("initiator", sent=EACH, claim=""), "by its claim", id="no claim"),
+        pytest.param(page("initiator", sent=EACH, how="privileged"), "by its claim", id="not in its namespace"),
+    ],
+)
+def test_under_whose_name(held: str, said: str) -> None:
+    found = wrong(pages(held))
+    assert found
+    assert all(said in line for line in found)
+
+
+def test_what_is_left() -> None:
+    found = wrong(pages(after=page("target")))
+    assert len(found) == len(DEVICES)
+    assert all(line.startswith("target has ended, and is still told of: rdma_port_pod_info{") for line in found)
+
+
+def asked(**changed: Any) -> subprocess.CompletedProcess[str]:
+    question = json.dumps({"runs": [{**RUN, **changed}], "pods": PODS, "pages": pages()})
+    command = [sys.executable, str(LAB / "counted_benchmark.py")]
+    return subprocess.run(command, input=question, capture_output=True, text=True, check=False)
+
+
+def test_the_program() -> None:
+    answer = json.loads(asked().stdout)
+    assert answer["wrong"] == []
+    assert [pod["counted"] for pod in answer["pods"]] == [2 * (EACH + HANDSHAKE) * 4096] * 2
+    assert "all of them WRITE" in asked(operation="READ").stderr
+
+
+def test_the_script_of_the_role_can_be_held() -> None:
+    """As extensions/molecule/cluster/vars/benchmark.yml does it."""
+    role = yaml.safe_load((CHECKOUT / "roles/rdma_benchmark/vars/main.yml").read_text("utf-8"))
+    script = role["__rdma_benchmark_script"]
+    assert script.count("exec ") == script.count("exec /bin/sh ") == 1
