@@ -57,6 +57,31 @@ def test_absent_twice(cluster_set: ClusterSet) -> None:
     assert cluster_set(state="absent") == {"changed": False, "objects": [], "names": {}, "unready": {}}
 
 
+def in_parts(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Answer each list with so many objects and where it goes on, as if whatever serves it did so unasked."""
+    send = Client._send
+
+    def parted(client: Client, verb: str, path: str, query: Any, *arguments: Any, **options: Any) -> Any:
+        is_list = verb == "GET" and path.rpartition("/")[2] in ("configmaps", "serviceaccounts", "daemonsets", "pods")
+        more = {"limit": size} if is_list and "watch" not in (query or {}) else {}
+        return send(client, verb, path, {**more, **(query or {})}, *arguments, **options)
+
+    monkeypatch.setattr(Client, "_send", parted)
+
+
+def test_a_list_of_which_the_api_server_gives_a_part_is_read_to_its_end(
+    cluster_set: ClusterSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the members beyond would stay in the cluster without a word when their set goes."""
+    wanted = [*objects(cluster_set.namespace), *(config_map(f"c{n}", cluster_set.namespace) for n in range(5))]
+    cluster_set(objects=wanted)
+    in_parts(monkeypatch, 2)
+    assert cluster_set(objects=wanted)["changed"] is False
+    # And the parent.
+    assert list(actions(cluster_set(state="absent")).values()) == ["pruned"] * (len(wanted) + 1)
+    assert all(cluster_set.absent("configmap", f"c{n}") for n in range(5))
+
+
 def deployment(cluster_set: ClusterSet, name: str) -> Dict[str, Any]:
     pod = pod_spec(resourceClaimTemplateName=name)
     return workload("Deployment", "trainer", cluster_set.namespace, pod, replicas=0)

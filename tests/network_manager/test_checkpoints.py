@@ -52,6 +52,15 @@ def test_sysctls_of_a_change_that_was_rolled_back_go_back(machine: Machine, form
     assert machine.run("cat /proc/sys/net/ipv4/conf/rail0/arp_ignore") == "1\n"
 
 
+def test_a_sysctl_that_somebody_has_set_since_does_not_go_back(machine: Machine):
+    result = machine.call(links=[RAIL0])
+    machine.run("echo 8 >/proc/sys/net/ipv4/conf/rail0/arp_ignore")
+    roll_back(machine, result["checkpoint"])
+    said = machine.call(confirm=result["checkpoint"])["msg"]
+    assert "net/ipv4/conf/rail0/arp_ignore is 8, which somebody has set since, so it is kept" in said
+    assert machine.run("cat /proc/sys/net/ipv4/conf/rail0/arp_ignore") == "8\n"
+
+
 def test_another_tools_checkpoint_of_the_same_path_stays(machine: Machine):
     """NetworkManager counts from 1 again after a restart."""
     ours = machine.call(links=[RAIL0])["checkpoint"]

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.zerocopy.rdma.tests.network_manager.machine import NICS, Machine
 
 RAIL0 = {"name": "rdma-rail0", "mac": NICS["rail0"], "addresses": ["10.20.0.1/24"], "mtu": 9000}
@@ -51,6 +53,26 @@ def test_what_the_node_needs_does_not_go_down(machine: Machine):
             "links: rdma-rail0: this connection cannot be taken down: rail0 carries the default route"
         )
         assert machine.state() == before
+
+
+@pytest.mark.parametrize("how", ["dropped", "absent"])
+def test_a_sysctl_that_an_admin_has_set_since_stays(machine: Machine, how: str):
+    """Those that are still as we set them become what they were."""
+    sysctls = "/proc/sys/net/ipv4/conf/rail0"
+    machine.run(f"echo 1 >{sysctls}/arp_announce")
+    machine.links({**RAIL0, "rail_table": 100}, RAIL1)
+    values = f"cd {sysctls} && cat arp_announce arp_ignore rp_filter"
+    former = machine.run("cat /proc/sys/net/ipv4/conf/default/arp_ignore").strip()
+    assert machine.run(values).split() == ["2", "1", "2"]
+    machine.run(f"echo 1 >{sysctls}/rp_filter")
+    done = machine.links(RAIL1) if how == "dropped" else machine.absent()
+    (said,) = done["warnings"]
+    assert said.startswith("net/ipv4/conf/rail0/rp_filter is 1, which somebody has set since, so it is kept; it was ")
+    assert machine.run(values).split() == ["1", former, "1"]
+    # That was said once.
+    again = machine.absent()
+    assert again["warnings"] == []
+    assert machine.run(values).split() == ["1", former, "1"]
 
 
 def test_an_admins_connection_of_a_port_we_take_again_comes_back(machine: Machine):

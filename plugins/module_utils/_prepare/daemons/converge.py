@@ -62,12 +62,25 @@ class _DaemonRun:
         self.changes = ledger.compare(wanted.files(files) if wanted else [])
         self.service = DaemonService(daemon, files, wanted.socket if wanted else unix_socket.NRI_SOCKET, runner)
         self.state = self.service.state() if files.live else DaemonState("")
+        self.theirs = self._theirs() if wanted is None else ""
+        if self.theirs:
+            # What it needs to go on, also after the next boot.
+            text = files.text(self.theirs) or ""
+            self.changes = [change for change in self.changes if change.path not in text]
+
+    def _theirs(self) -> str:
+        """The path of the unit if it is not, or no more, the one that we wrote."""
+        path, fragment = self.daemon.unit_path, self.state.fragment
+        if self.files.exists(path) and not self.ledger.is_ours(path):
+            return path
+        # Some directories come before ours, and others count when ours was removed by hand (systemd.unit(5)).
+        return fragment if fragment and self.files.full(fragment) != self.files.full(path) else ""
 
     def outcome(self, check: bool) -> Dict[str, Any]:
         action = self._action()
         told = [change.change for change in self.changes] + self._enabling() + self._acting(action)
         texts = [self._readable(change) for change in self.changes]
-        warnings = list(self.ledger.warnings)
+        warnings = [*self.ledger.warnings, *self._left()]
         if not check:
             self._act(action)
         socket = self.wanted.socket if self.wanted else ""
@@ -76,6 +89,16 @@ class _DaemonRun:
             warnings.append(text)
         live = self.wanted and self.files.live
         return {**as_result(told, texts), **(self._facts() if live else {}), "warnings": warnings}
+
+    def _left(self) -> List[str]:
+        """What is said of a service that is somebody else's by now."""
+        if not self.theirs:
+            return []
+        state = f" ({self.state.active})" if self.state.active else ""
+        return [
+            f"{self.daemon.unit} is left as it is{state}, with the files that it needs: {self.theirs} is not the unit "
+            "that this collection wrote. If nobody needs it, disable and stop it, remove that file, and repeat the run"
+        ]
 
     def _facts(self) -> Dict[str, Any]:
         own = self.state.facts(self.daemon.reported) if self.daemon.status else {"service": self.state.active}
@@ -94,7 +117,7 @@ class _DaemonRun:
         if not self.files.live:
             return ""
         if self.wanted is None:
-            return "stop" if self.state.active not in ("inactive", "") else ""
+            return "stop" if self.state.active not in ("inactive", "") and not self.theirs else ""
         pending = self.ledger.notes.get("pending")
         changed = {change.path: change for change in self.changes}
         if (
@@ -128,7 +151,7 @@ class _DaemonRun:
 
     def _enabling(self) -> List[Change]:
         is_there = os.path.islink(self._link())
-        if is_there == (self.wanted is not None):
+        if self.theirs or is_there == (self.wanted is not None):
             return []
         words = ("enabled", "disabled") if is_there else ("disabled", "enabled")
         return [Change("unit", self.daemon.unit, *words)]
@@ -160,7 +183,7 @@ class _DaemonRun:
         if action == "stop":
             self.service.stop()
         enabling = bool(self._enabling())
-        if self.wanted is None:
+        if self.wanted is None and not self.theirs:
             # Also without a link: a run that was killed may have made its directory only.
             self._enable()
         self.ledger.apply(self.changes)

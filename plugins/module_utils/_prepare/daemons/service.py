@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer impo
 _STARTING_SECONDS = 300.0
 _RELOAD_SECONDS = 10.0
 _INTERVAL = 0.2
+_PROPERTIES = "ActiveState,SubState,MainPID,FragmentPath"
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,14 @@ class DaemonState:
 
     ``status`` is what this process last wrote, empty where it wrote nothing. ``registered_by`` says who says that it is
     registered: ``runtime``, which holds a connection with it, only ``plugin`` where the kernel does not show
-    connections, or nobody.
+    connections, or nobody. ``fragment`` is the file from which systemd has the unit, empty where there is none.
     """
 
     active: str
     pid: int = 0
     status: Mapping[str, Any] = field(default_factory=dict)
     registered_by: str = ""
+    fragment: str = ""
 
     @property
     def running(self) -> bool:
@@ -74,7 +76,7 @@ class DaemonService:
         """The state now; waits for a unit that is starting, for example after a boot."""
         end = time.monotonic() + _STARTING_SECONDS
         while True:
-            done = self._run(["systemctl", "show", "--property=ActiveState,SubState,MainPID", self._daemon.unit])
+            done = self._run(["systemctl", "show", f"--property={_PROPERTIES}", self._daemon.unit])
             said = dict(line.split("=", 1) for line in must(done, "systemctl show").splitlines() if "=" in line)
             if said.get("SubState") not in ("start", "start-pre", "start-post", "reload") or time.monotonic() > end:
                 break
@@ -82,10 +84,10 @@ class DaemonService:
         pid = int(said["MainPID"]) if said.get("MainPID", "").isdigit() else 0
         status = _status(self._files.text(self._daemon.status)) if self._daemon.status else {}
         if not pid or status.get("pid") != pid:
-            return DaemonState(said.get("ActiveState", ""), pid, {})
+            return DaemonState(said.get("ActiveState", ""), pid, fragment=said.get("FragmentPath", ""))
         seen = unix_socket.is_connected(pid, self._socket) if status["registered"] else False
         by = "runtime" if seen else "plugin" if seen is None else ""
-        return DaemonState(said.get("ActiveState", ""), pid, status, by)
+        return DaemonState(said.get("ActiveState", ""), pid, status, by, said.get("FragmentPath", ""))
 
     def reload_units(self) -> None:
         must(self._run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")

@@ -155,6 +155,11 @@ class Ledger:
         entry = self._document.files[path]
         return _digest(self.files.stored(path)) in (*entry.written, entry.before.digest if entry.before else "absent")
 
+    def is_ours(self, path: str) -> bool:
+        """Whether the file is there as one of our runs left it."""
+        entry = self._document.files.get(path)
+        return entry is not None and _digest(self.files.stored(path)) in entry.written
+
     def original_text(self, path: str) -> Optional[str]:
         """The file as it was before the first change, or as it is now if it was never changed."""
         stored = self._original(path) if path in self._document.files else self.files.stored(path)

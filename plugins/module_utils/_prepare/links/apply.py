@@ -33,6 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state
     LinkChanges,
     LinkState,
     QosChange,
+    Sysctl,
     interfaces,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
@@ -140,6 +141,7 @@ class LinkTransaction:
         note["up"] = [profile.uuid for profile, _device in self._plan.up]
         if self._plan.sysctls:
             note["sysctl"] = {entry.key: entry.before for entry in self._plan.sysctls}
+            note["sysctl_given"] = {entry.key: entry.after for entry in self._plan.sysctls}
             note["sysctl_file"] = self._ledger.files.text(keyfile.SYSCTL_PATH)
         note["since"] = checkpoint.now()
         self._ledger.notes["checkpoint"] = note
@@ -243,6 +245,11 @@ class LinkTransaction:
             now = ledger.files.stored(entry.path)
             ledger.apply([replace(entry, before=now, after=entry.before, keep=entry.path in known)])
 
+        def put_sysctl_back(entry: Sysctl) -> None:
+            kept = live.put_sysctl_back(entry.key, entry.after, entry.before)
+            if kept:
+                problems.append(kept)
+
         if opened:
             with contextlib.suppress(HostError):
                 # It may have expired, and then it is rolled back already.
@@ -255,7 +262,7 @@ class LinkTransaction:
             attempt(put_back, entry)
         if self._live:
             for sysctl in reversed(plan.sysctls):
-                attempt(live.write_sysctl, sysctl.key, sysctl.before)
+                attempt(put_sysctl_back, sysctl)
             attempt(self._load)
             attempt(self._make_vfs, [(entry.pci, entry.before) for entry in plan.vfs])
             for name, mtu, _after in plan.vf_mtus:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any, Mapping, Optional
+from typing import Any, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, live
@@ -70,16 +70,20 @@ def _as_changed(ledger: Ledger, note: Mapping[str, Any]) -> bool:
     )
 
 
-def _put_sysctls_back(ledger: Ledger, note: Mapping[str, Any]) -> None:
-    """NetworkManager does not roll them back. Raises HostError."""
+def _put_sysctls_back(ledger: Ledger, note: Mapping[str, Any]) -> List[str]:
+    """NetworkManager does not roll them back. Returns what is said of those that stay. Raises HostError."""
     if "sysctl" not in note:
-        return
+        return []
     now, text = ledger.files.stored(keyfile.SYSCTL_PATH), note.get("sysctl_file")
     before = None if text is None or now is None else replace(now, content=text.encode())
     if now is not None and now != before:
         ledger.apply([FileChange(keyfile.SYSCTL_PATH, now, before, keep=before is not None, lines=True)])
-    for key, value in note["sysctl"].items():
-        live.write_sysctl(key, value)
+    given = note.get("sysctl_given", {})
+    kept = []
+    for key, former in note["sysctl"].items():
+        # Earlier versions did not note what they had set.
+        kept.append(live.put_sysctl_back(key, given.get(key) or keyfile.sysctl_given(key) or former, former))
+    return [text for text in kept if text]
 
 
 def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
@@ -98,17 +102,19 @@ def confirm(ledger: Ledger, run: Runner, checkpoint: str) -> None:
         manager.keep(checkpoint)
     active = {entry.uuid for entry in snapshot.actives.values() if entry.state <= ACTIVE_ACTIVATED}
     down = [uuid for uuid in note.get("up", []) if uuid not in active]
+    kept_sysctls: List[str] = []
     with ledger.locked():
         rolled_back = not kept and not _as_changed(ledger, note)
         if rolled_back:
             adopt_rolled_back(ledger)
-            _put_sysctls_back(ledger, note)
+            kept_sysctls = _put_sysctls_back(ledger, note)
         ledger.notes.pop("checkpoint", None)
         ledger.save()
     if rolled_back:
+        said = "; ".join(["raise rollback_seconds if the node answers that slowly", *kept_sysctls])
         raise HostError(
             f"confirm: {checkpoint} is gone: NetworkManager has rolled the links back, because this was not confirmed "
-            f"within {note['seconds']} s; raise rollback_seconds if the node answers that slowly"
+            f"within {note['seconds']} s; {said}"
         )
     if not kept and down:
         raise HostError(

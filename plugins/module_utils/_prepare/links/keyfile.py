@@ -260,6 +260,11 @@ def sysctls(profile: Profile, table: Optional[int]) -> Dict[str, str]:
     return {f"net/ipv4/conf/{profile.netdev}/{key}": value for key, value in _SYSCTLS}
 
 
+def sysctl_given(key: str) -> Optional[str]:
+    """The value that a link gives to this sysctl of its netdev."""
+    return dict(_SYSCTLS).get(key.rpartition("/")[2])
+
+
 def sysctl_text(values: Dict[str, str]) -> Optional[str]:
     """The file that systemd applies at boot and, by its udev rule, whenever one of the netdevs appears again."""
     if not values:

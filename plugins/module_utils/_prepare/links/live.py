@@ -259,6 +259,22 @@ def write_sysctl(key: str, value: str) -> None:
         raise HostError(f"sysctl {key} = {value}: {error.strerror}") from error
 
 
+def put_sysctl_back(key: str, given: str, former: str) -> Optional[str]:
+    """Set ``former`` again where we have set ``given``; where somebody has changed it since, what is said of that.
+
+    :raises HostError: as ``write_sysctl`` does.
+    """
+    try:
+        with open(f"/proc/sys/{key}", encoding="ascii") as handle:
+            now = handle.read().strip()
+    except OSError:
+        return None
+    if now not in (given, former):
+        return ports.sysctl_kept(key, now, former)
+    write_sysctl(key, former)
+    return None
+
+
 def write_mtu(netdev: str, mtu: int) -> None:
     """:raises HostError: the kernel refuses; a netdev that is gone is no error."""
     try:

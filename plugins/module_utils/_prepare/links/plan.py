@@ -185,15 +185,19 @@ def _edited(plan: LinkChanges, node: LinkState, owned: Dict[str, str], profiles:
     return {name: note for name, note in notes.items() if keyfile.path_of(name) in staying}
 
 
-def _live_sysctls(node: LinkState, wanted: Dict[str, str]) -> List[Sysctl]:
+def _live_sysctls(plan: LinkChanges, node: LinkState, wanted: Dict[str, str]) -> List[Sysctl]:
     previous = node.ledger.notes.get("sysctl", {})
     targets = {**previous, **wanted}
     found = []
     for key, after in sorted(targets.items()):
         # Gone with its netdev, which gets its values from the file when it comes back.
         before = node.tree.text(f"proc/sys/{key}")
-        if before is not None and before != after:
+        if before is None or before == after:
+            continue
+        if key in wanted or ports.is_nobodys(node, key, before):
             found.append(Sysctl(key, before, after))
+        else:
+            plan.warnings.append(ports.sysctl_kept(key, before, after))
     return found
 
 
@@ -380,7 +384,7 @@ def build(
         changed = {entry.path for entry in plan.files if entry.before != entry.after}
         plan.pending.update(dict.fromkeys(changed & {keyfile.VFS_PATH, vf_guids.UNIT_PATH, qos_unit.UNIT_PATH}))
         handed = _hand(plan, node, unmanaged, targets)
-        plan.sysctls, plan.wanted = _live_sysctls(node, sysctls), sysctls
+        plan.sysctls, plan.wanted = _live_sysctls(plan, node, sysctls), sysctls
         _connections(plan, node, [group for group in groups if group])
         leave.build(plan, node, owned, profiles, handed, bool(unmanaged))
     plan.remembered = {**plan.edited, **_remembered(plan, links, targets)}

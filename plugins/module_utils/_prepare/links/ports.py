@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import resolve
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import keyfile, resolve
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import Profile
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import LinkChanges, LinkState
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import is_link_local
@@ -28,6 +28,21 @@ _SYSCTL = "net/ipv4/conf/"
 def netdev_of(key: str) -> str:
     """The netdev of a sysctl, whose name may have dots."""
     return key[len(_SYSCTL) :].rpartition("/")[0]
+
+
+def is_nobodys(node: LinkState, key: str, value: str) -> bool:
+    """Whether the sysctl of a port that is left is as we, or the kernel for a netdev that comes back, have set it."""
+    if value == keyfile.sysctl_given(key):
+        return True
+    name = netdev_of(key)
+    # One that was away when it was left: the kernel has given it its defaults since, as it does with a new one.
+    is_linked = bool(node.ledger.notes.get("ports", {}).get(name, {}).get("addresses"))
+    default = f"{_SYSCTL}default/{key.rpartition('/')[2]}"
+    return not is_linked and value == node.tree.text(f"proc/sys/{default}")
+
+
+def sysctl_kept(key: str, now: str, former: str) -> str:
+    return f"{key} is {now}, which somebody has set since, so it is kept; it was {former} before the link"
 
 
 def rule(source: str, table: int, priority: int) -> str:

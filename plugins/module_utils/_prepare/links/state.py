@@ -248,6 +248,7 @@ _CHECKPOINT = record(
         "until": number,
         "up": listed(text),
         "sysctl": by_name(text),
+        "sysctl_given": by_name(text),
         "sysctl_file": maybe(text),
     },
 )
@@ -266,7 +267,7 @@ _QOS = record(
 # ``unmanaged`` are the kinds of selectors by their values; of ports see ``ports``, of ``qos`` see there.
 # ``profiles`` of a checkpoint are the uuids that each file may have after a rollback; it was created between ``since``
 # and ``until`` (CLOCK_BOOTTIME, ms). ``up`` are uuids of what is active with it, ``sysctl`` and ``sysctl_file`` what
-# there was before: NetworkManager does not roll these back.
+# there was before, ``sysctl_given`` what we have set: NetworkManager does not roll these back.
 NOTES = {
     "links": by_name(_LINK),
     "unmanaged": by_name(text),

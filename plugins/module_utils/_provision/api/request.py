@@ -81,9 +81,20 @@ class Client:
         self._threads = ThreadPoolExecutor(THREADS)
 
     def get(self, path: str, query: Optional[Query] = None, accept: str = JSON) -> Object:
-        """Read an object or a list. Raises ApiError, ClusterError, and for a page of a list TooLargeError."""
-        largest = LARGEST_PAGE if "limit" in (query or {}) else None
-        return self._request("GET", path, query, {"Accept": accept}, largest=largest).body
+        """Read an object or a whole list; with ``limit`` a page of it.
+
+        Raises ApiError, ClusterError, and for a page TooLargeError.
+        """
+        asked: Dict[str, Union[str, int]] = {**(query or {})}
+        is_page = "limit" in asked
+        body = self._request("GET", path, asked, {"Accept": accept}, largest=LARGEST_PAGE if is_page else None).body
+        more = "" if is_page else _continue(body)
+        # A kube-apiserver answers with all that nobody wants in pages; whatever serves a group of its own may not.
+        while more:
+            page = self._request("GET", path, {**asked, "continue": more}, {"Accept": accept}).body
+            body["items"] = [*(body.get("items") or []), *(page.get("items") or [])]
+            more = _continue(page)
+        return body
 
     def items_if_allowed(self, path: str, query: Optional[Query] = None, accept: str = JSON) -> Optional[List[Object]]:
         """The items of a list, ``None`` where this user may not read it. Raises ApiError, ClusterError."""
@@ -265,6 +276,12 @@ class Client:
             preload_content=not stream,
             timeout=Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
         )
+
+
+def _continue(body: Object) -> str:
+    """From where a list goes on that an answer has a part of."""
+    found = body.get("metadata") if "items" in body else None
+    return str(found.get("continue") or "") if isinstance(found, dict) else ""
 
 
 def again_on_conflict(attempt: Callable[[], _Out]) -> _Out:

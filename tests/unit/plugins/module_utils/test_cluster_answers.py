@@ -91,6 +91,25 @@ def test_objects_that_are_large_together_are_read_in_smaller_pages(
     assert [path for _method, path, *_rest in server.seen][:2] == ["/x?limit=500", "/x?limit=25"]
 
 
+def test_a_list_that_comes_in_parts_unasked_is_read_to_its_end(server: Server, client: Client) -> None:
+    """As an API server of an aggregated group may answer."""
+    large = Large(12, 1)
+
+    def parts(method: str, path: str, body: bytes) -> Reply:
+        return large(method, f"{path}&limit=5", body)
+
+    server.decide = parts
+    assert [item["n"] for item in client.get("/x", {"labelSelector": "a"})["items"]] == list(range(12))
+    assert [item["n"] for item in client.items_if_allowed("/x", {"labelSelector": "a"}) or []] == list(range(12))
+    assert [path for _method, path, *_rest in server.seen][:3] == [
+        "/x?labelSelector=a",
+        "/x?labelSelector=a&continue=5",
+        "/x?labelSelector=a&continue=10",
+    ]
+    # Who asks for a page gets that.
+    assert len(client.get("/x", {"limit": 5})["items"]) == 5
+
+
 def test_one_that_is_larger_than_any_object_is_an_error(
     server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

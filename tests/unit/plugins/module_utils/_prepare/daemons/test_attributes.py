@@ -9,6 +9,7 @@ import base64
 import hashlib
 import os
 import shutil
+import socket
 from pathlib import Path
 from typing import Any, Dict
 
@@ -17,12 +18,17 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import attributes, inject
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.attributes import DAEMON
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import configuration, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import (
+    configuration,
+    names,
+    server,
+)
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons import daemon_node
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.daemons.daemon_node import (
     Systemd,
     kinds,
 )
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.local_user import as_nobody, within_reach
 
 FIRST, SECOND = "0000:1a:00.0", "0000:3b:00.0"
 DEVICES = {FIRST: {"rail": 0, "rate_gbps": 400}, SECOND: {"rail": 1}}
@@ -113,6 +119,33 @@ def test_a_wrong_option_is_refused_before_anything_is_written(tmp_path: Path, ow
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     assert daemon_node.complaints(DAEMON.unit, attributes.unit("/bin/true"), tmp_path) == []
+
+
+def test_a_local_user_does_not_reach_it() -> None:
+    """With the directory and the umask that systemd makes by the unit; each is enough."""
+    unit = dict(line.split("=", 1) for line in attributes.unit("/p").splitlines() if "=" in line)
+    with within_reach() as top:
+        config, directory = top / "attributes.json", top / "run"
+        config.write_text('{"devices": {}}')
+        directory.mkdir()
+        directory.chmod(int(unit["RuntimeDirectoryMode"], 8))
+        path = directory / "webhook.sock"
+
+        def connect() -> None:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+                client.connect(str(path))
+
+        umask = os.umask(int(unit["UMask"], 8))
+        try:
+            webhook = server.Webhook(str(path), server.Source(str(config)))
+        finally:
+            os.umask(umask)
+        with webhook:
+            for act in (connect, path.lstat, path.unlink):
+                assert isinstance(as_nobody(act), PermissionError)
+            directory.chmod(0o755)
+            assert isinstance(as_nobody(connect), PermissionError)
+            connect()
 
 
 def test_it_has_no_right_that_it_does_not_need() -> None:

@@ -63,7 +63,7 @@ class Node:
         self.asked: List[str] = []
         self.ends: List[socket.socket] = []
         self.registers, self.starts, self.rejects = True, True, ""
-        self.active = "inactive"
+        self.active, self.fragment = "inactive", DAEMON.unit_path
         self.listen(True)
 
     def listen(self, on: bool) -> None:
@@ -78,7 +78,8 @@ class Node:
             return Completed(0, "first\ncannot register: index 10 is taken\n", "")
         if verb == "show":
             pid = os.getpid() if self.active == "active" else 0
-            return Completed(0, f"ActiveState={self.active}\nSubState=running\nMainPID={pid}\n", "")
+            said = f"ActiveState={self.active}\nSubState=running\nMainPID={pid}\nFragmentPath={self.fragment}\n"
+            return Completed(0, said, "")
         self.asked.append(verb)
         if verb == "restart":
             self.active = "active" if self.starts else "failed"
@@ -359,6 +360,92 @@ def test_absent_puts_the_node_back(node: Node) -> None:
     assert not (node.root / DAEMON.enabled[1:]).is_symlink()
     again = node.carry_out(None)
     assert (again["changed"], node.asked) == (False, [])
+
+
+def edited(node: Node) -> str:
+    """With its program."""
+    path = node.root / DAEMON.unit_path[1:]
+    path.write_text(path.read_text().replace("[Service]", "[Service]\nMemoryMax=1G"))
+    return DAEMON.unit_path
+
+
+def replaced(node: Node) -> str:
+    path = node.root / DAEMON.unit_path[1:]
+    path.write_text(f"[Service]\nExecStart=/opt/other --config {DAEMON.config}\n")
+    return DAEMON.unit_path
+
+
+def elsewhere(node: Node) -> str:
+    """Somebody removed ours, so that the one of a package counts."""
+    (node.root / DAEMON.unit_path[1:]).unlink()
+    node.fragment = f"/usr/lib/systemd/system/{DAEMON.unit}"
+    path = node.root / node.fragment[1:]
+    path.parent.mkdir(parents=True)
+    path.write_text("[Service]\nExecStart=/opt/other\n")
+    return node.fragment
+
+
+def before_ours(node: Node) -> str:
+    """From a directory that comes before that of ours, which is as we wrote it."""
+    node.fragment = f"/run/systemd/transient/{DAEMON.unit}"
+    path = node.root / node.fragment[1:]
+    path.parent.mkdir(parents=True)
+    path.write_text(f"[Service]\nExecStart=/usr/bin/python3 {DAEMON.program} --config {DAEMON.config}\n")
+    return node.fragment
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        (edited, FILES),
+        (replaced, (DAEMON.config, DAEMON.unit_path)),
+        (elsewhere, ()),
+        (before_ours, (DAEMON.program, DAEMON.config)),
+    ],
+)
+def test_the_service_of_a_unit_that_is_somebody_elses_by_now_goes_on(
+    node: Node, change: Callable[[Node], str], kept: Sequence[str]
+) -> None:
+    node.run()
+    unit = change(node)
+    for check in (True, False):
+        gone = node.carry_out(None, check)
+        assert {"unit", "service"}.isdisjoint(each["kind"] for each in gone["changes"])
+        assert gone["warnings"][-1] == (
+            f"{DAEMON.unit} is left as it is (active), with the files that it needs: {unit} is not the unit that this "
+            "collection wrote. If nobody needs it, disable and stop it, remove that file, and repeat the run"
+        )
+    assert "stop" not in node.asked
+    assert node.active == "active"
+    assert (node.root / DAEMON.enabled[1:]).is_symlink()
+    assert [path for path in FILES if (node.root / path[1:]).exists()] == list(kept)
+    # What is said there leads to the end.
+    node.active, node.fragment = "inactive", ""
+    (node.root / unit[1:]).unlink()
+    (node.root / DAEMON.enabled[1:]).unlink()
+    assert node.carry_out(None)["warnings"] == []
+    assert [path for path in FILES if (node.root / path[1:]).exists()] == []
+    assert (node.carry_out(None, check=True)["changed"], node.asked) == (False, [])
+
+
+def test_a_drop_in_of_an_admin_stays_and_is_no_edit(node: Node) -> None:
+    node.run()
+    drop_in = node.root / f"{DAEMON.unit_path[1:]}.d/limits.conf"
+    drop_in.parent.mkdir()
+    drop_in.write_text("[Service]\nMemoryMax=1G\n")
+    gone = node.carry_out(None)
+    assert (gone["warnings"], node.asked, node.active) == ([], ["stop", "daemon-reload"], "inactive")
+    assert drop_in.read_text() == "[Service]\nMemoryMax=1G\n"
+    assert not any((node.root / path[1:]).exists() for path in FILES)
+
+
+def test_below_another_root_an_edited_unit_stays_enabled(node: Node) -> None:
+    node.files.live = False
+    node.run()
+    edited(node)
+    assert len(node.carry_out(None)["warnings"]) == 2
+    assert (node.root / DAEMON.enabled[1:]).is_symlink()
+    assert all((node.root / path[1:]).exists() for path in FILES)
 
 
 def test_a_node_that_never_had_it_is_not_touched(node: Node) -> None:
