@@ -193,7 +193,7 @@ def left(answers: Sequence[HostDrift]) -> List[str]:
     for answer in answers:
         texts = [answer.failure or "no answer"] if answer.result is None or not answer.concerns else []
         for name, concern in answer.concerns.items():
-            texts += [f"{name}: {_line(text)}" for text in (*concern["warnings"], concern["error"]) if text]
+            texts += [_titled(name, text) for text in (*concern["warnings"], concern["error"]) if text]
         for text in dict.fromkeys(texts):
             found.setdefault(text, []).append(answer.host)
     if not found:
