@@ -74,6 +74,19 @@ def _seen(value: Any) -> Any:
     return visible_in(value)
 
 
+def of_host(host: str, result: Mapping[str, Any]) -> Dict[str, Any]:
+    """A result whose warnings name their host: Ansible shows them without one."""
+    named = {"warnings": [_named(host, each) for each in result["warnings"]]} if result.get("warnings") else {}
+    return {**result, **named}
+
+
+def _named(host: str, warning: Any) -> Any:
+    if not dataclasses.is_dataclass(warning) or isinstance(warning, type):
+        return f"{host}: {warning}"
+    event = warning.event  # type: ignore[attr-defined]
+    return dataclasses.replace(warning, event=dataclasses.replace(event, msg=f"{host}: {event.msg}"))
+
+
 def warn(text: str) -> None:
     """A warning of Ansible's."""
     Display().warning(visible(text))
