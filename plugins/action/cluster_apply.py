@@ -31,18 +31,19 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             result.update(self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars))
             return _for_people.cleaned(result)
         plan = _plan_files.cluster_plan(str(arguments.pop("plan")))
+        check = bool(self._task.check_mode)
         parts = list(arguments.pop("parts", None) or ["driver", "claims"])
         if not plan["cluster"]:
-            found = _manifest_files.written(plan, bool(self._task.check_mode))
+            found = _manifest_files.written(plan, check)
             found["unserved"] = _cluster_plan.unserved(plan["hosts"], plan, found)
-            found["diff"] = _object_diffs.shown(found["diff"], Display().verbosity, manifests=True)
+            found["diff"] = _object_diffs.shown(found["diff"], Display().verbosity, check, manifests=True)
             return {**result, **_for_people.cleaned(found)}
         steps = [step for step in plan["steps"] if step["part"] in parts]
         arguments["steps"] = steps
         found = self._execute_module(_MODULE, module_args=arguments, task_vars=task_vars)
         result.update(found)
         if "diff" in found:
-            result["diff"] = _object_diffs.shown(found["diff"], Display().verbosity)
+            result["diff"] = _object_diffs.shown(found["diff"], Display().verbosity, check)
         if not found.get("failed"):
             result["late"] = bool(found["late"] or plan["late"])
             result["unserved"] = _cluster_plan.unserved(plan["hosts"], plan, result)

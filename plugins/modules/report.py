@@ -19,7 +19,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - With V(drift) and V(audit), files are written in check mode as well, and are not counted as a change.
+      - With V(drift) and V(audit), files are written in check mode as well, and are never counted as a change. Files of
+        the others are not written, and not counted either.
   diff_mode:
     support: none
   platform:
@@ -139,7 +140,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 paths:
-  description: The files of the report on the controller.
+  description: The files of the report on the controller. Empty in check mode if they are not written.
   returned: success
   type: list
   elements: str

@@ -59,7 +59,7 @@ class NodeParts(_node.NodeAction):
         # To people it is only a long text.
         for daemon in ((answer.get("invocation") or {}).get("module_args", {}).get("daemons") or {}).values():
             daemon.pop("program", None)
-        return answer
+        return _for_people.of_host(str(task_vars["inventory_hostname"]), answer)
 
     def compared(self, wanted: Mapping[str, Any], state: str, task_vars: Mapping[str, Any]) -> Answer:
         arguments = {**wanted, "compare": True, "state": state}

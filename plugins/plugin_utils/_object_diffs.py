@@ -32,24 +32,30 @@ def _is_object(entry: Diff) -> bool:
     return any(isinstance(entry[side], Mapping) for side in ("before", "after"))
 
 
-def summary(entries: Sequence[Diff]) -> str:
-    """Counts, and below them the names of all objects by kind and by what is done to them."""
+def summary(entries: Sequence[Diff], check: bool) -> str:
+    """Counts, and below them the names of all objects by kind and by what is done, or with ``check`` is to be done."""
     found: Dict[Tuple[str, str], List[str]] = {}
     for entry in entries:
         kind, name = _name(entry)
         found.setdefault((_sign(entry), kind), []).append(name)
     numbers = {sign: sum(len(names) for (other, _kind), names in found.items() if other == sign) for sign in _SIGNS}
     noun = "object" if _is_object(entries[0]) else "file"
-    done = ", ".join(f"{number} {_SIGNS[sign]}" for sign, number in numbers.items() if number)
+    to_be = "to be " if check else ""
+    done = ", ".join(f"{number} {to_be}{_SIGNS[sign]}" for sign, number in numbers.items() if number)
     lines = [f"{counted(len(entries), noun)}: {done} (-v shows them)"]
-    lines += [f"  {sign} {len(names)} {kind}: {', '.join(names)}" for (sign, kind), names in found.items()]
+    for (sign, kind), names in found.items():
+        title = counted(len(names), kind) if kind == noun else f"{len(names)} {kind}"
+        lines.append(f"  {sign} {title}: {', '.join(names)}")
     return "\n".join(lines) + "\n"
 
 
-def shown(diffs: Sequence[Diff], verbosity: int, manifests: bool = False) -> List[Diff]:
-    """Counts first, then what concerns no object (labels and resources of nodes), and with ``-v`` the objects."""
+def shown(diffs: Sequence[Diff], verbosity: int, check: bool, manifests: bool = False) -> List[Diff]:
+    """Counts first, then what concerns no object (labels and resources of nodes), and with ``-v`` the objects.
+
+    In a dry run (``check``), nothing of it was done.
+    """
     objects = [entry for entry in diffs if manifests or _is_object(entry)]
     if not objects:
         return list(diffs)
     others = [entry for entry in diffs if entry not in objects]
-    return [{"prepared": summary(objects)}, *others, *(objects if verbosity else [])]
+    return [{"prepared": summary(objects, check)}, *others, *(objects if verbosity else [])]

@@ -220,7 +220,7 @@ def health(context: Map, options: Map, mode: Mode) -> Dict[str, Any]:
     return _health.report(context, options, now(), mode.check)
 
 
-# Those that are written in check mode as well, and not counted as a change, because nothing else is changed.
+# Those that are written in check mode as well, and never counted as a change, because nothing else is changed.
 _ALWAYS = ("drift", "audit")
 KINDS: Dict[str, Callable[[Map, Map, Mode], Dict[str, Any]]] = {
     "verify": verify,
@@ -239,5 +239,8 @@ def report(context: Map, options: Map, check: bool, diff: bool) -> Dict[str, Any
     kind = str(options["kind"])
     found = KINDS[kind](context, options, Mode(check, diff))
     files = found.pop("files")
-    differ = _files.changed(files, check and kind not in _ALWAYS)
-    return {**found, "paths": list(files), "changed": bool(differ) and kind not in _ALWAYS}
+    dry = check and kind not in _ALWAYS
+    differ = _files.changed(files, dry)
+    # What a dry run finds is of its time, and no other run would write the same.
+    paths, changed = ([], False) if dry else (list(files), bool(differ) and kind not in _ALWAYS)
+    return {**found, "paths": paths, "changed": changed}

@@ -110,6 +110,12 @@ def test_sentences_of_reasons(code: str, fields: Dict[str, Any], text: str) -> N
             {"up": [], "state": "DOWN"},
             "S is DOWN (physical state unknown), no other port is up: check the cable of S",
         ),
+        # One for which the kernel has no word.
+        (
+            "port_down",
+            {"up": []},
+            "S is in an unknown state (physical state unknown), no other port is up: check the cable of S",
+        ),
         (
             "port_down",
             {"up": ["a/1"], "state": "DOWN", "physical_state": "Polling"},

@@ -9,9 +9,14 @@ That examples of variables are accepted is tested in ``_plan/preflight/test_docu
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
+import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +112,57 @@ def test_the_page_of_playbooks_has_each_and_its_tags() -> None:
     named = {playbook: set(re.findall(r"`(\w+)`", tags)) for playbook, tags in rows if playbook in PLAYBOOKS}
     assert set(named) == set(TAGS)
     assert all(tags <= set(TAGS[playbook]) for playbook, tags in named.items())
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/air-gapped.md"])
+def test_without_galaxy_the_tarball_alone_is_installed(page: str, tmp_path: Path) -> None:
+    (command,) = (
+        line
+        for block in SCRIPTS
+        if block.page == page
+        for line in block.commands
+        if re.search(r"zerocopy-rdma-[\d.*]+tar", line) and line.startswith("ansible-galaxy collection install")
+    )
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "README.md").write_text("x\n")
+    galaxy = {"namespace": "zerocopy", "name": "rdma", "version": "1.0.0", "readme": "README.md", "authors": ["x"]}
+    (source / "galaxy.yml").write_text(yaml.safe_dump({**galaxy, "dependencies": {"kubernetes.core": ">=5.0.0"}}))
+    reached = _shell(f"ansible-galaxy collection build source && {command}", tmp_path)
+    assert reached.returncode == 0, reached.stdout + reached.stderr
+    assert [path.name for path in (tmp_path / ".ansible/collections/ansible_collections").glob("*/*")] == ["rdma"]
+
+
+@pytest.mark.skipif(shutil.which("unzip") is None, reason="needs unzip")
+def test_kubernetes_core_comes_from_the_package_ansible(tmp_path: Path) -> None:
+    (block,) = (block for block in SCRIPTS if block.page == "docs/air-gapped.md" and "unzip" in block.script)
+    download, *unpack = block.commands
+    # The wheel has what pip installs, which the environment of the tests has from it.
+    installed = Path(distribution("ansible").locate_file("ansible_collections/kubernetes/core/MANIFEST.json"))
+    (tmp_path / "bundle").mkdir()
+    with zipfile.ZipFile(tmp_path / "bundle/ansible-12.3.0-py3-none-any.whl", "w") as wheel:
+        for place in ("kubernetes/core", "ansible/posix"):
+            wheel.write(installed, f"ansible_collections/{place}/MANIFEST.json")
+    words = shlex.split(download)
+    assert (words[:2], words[-2:]) == (["pip", "download"], ["--dest", "bundle"])
+    done = _shell(" && ".join(unpack), tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = (tmp_path / ".ansible/collections/ansible_collections").glob("*/*")
+    assert [f"{path.parent.name}.{path.name}" for path in found] == ["kubernetes.core"]
+
+
+def _shell(script: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """A script in the directory of a user who has nothing yet."""
+    environment = {
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "LC_ALL": "C.UTF-8",
+        # Nothing listens there.
+        "ANSIBLE_GALAXY_SERVER": "http://127.0.0.1:9",
+    }
+    return subprocess.run(
+        ["bash", "-c", script], cwd=home, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("block", list(examples.blocks("ini")), ids=str)

@@ -29,7 +29,7 @@ OBJECTS = [
 
 
 def test_counts_come_first_and_objects_with_verbosity() -> None:
-    counts, *others = _object_diffs.shown([*LABELS, *OBJECTS], 0)
+    counts, *others = _object_diffs.shown([*LABELS, *OBJECTS], 0, False)
     assert counts["prepared"].splitlines() == [
         "4 objects: 2 created, 1 changed, 1 removed (-v shows them)",
         "  + 2 DaemonSet: kube-system/dranet-h100, kube-system/dranet-a100",
@@ -37,16 +37,27 @@ def test_counts_come_first_and_objects_with_verbosity() -> None:
         "  - 1 Secret: kube-system/old",
     ]
     assert others == LABELS
-    assert _object_diffs.shown([*LABELS, *OBJECTS], 1) == [counts, *LABELS, *OBJECTS]
+    assert _object_diffs.shown([*LABELS, *OBJECTS], 1, False) == [counts, *LABELS, *OBJECTS]
 
 
 def test_what_is_no_object_stays() -> None:
-    assert _object_diffs.shown(LABELS, 0) == LABELS
-    assert _object_diffs.shown([], 0) == []
+    assert _object_diffs.shown(LABELS, 0, True) == LABELS
+    assert _object_diffs.shown([], 0, True) == []
 
 
 def test_manifests() -> None:
     file = {"before_header": "/m/a.yml", "after_header": "/m/a.yml", "before": "", "after": "kind: Secret\n"}
-    (counts,) = _object_diffs.shown([file], 0, manifests=True)
+    (counts,) = _object_diffs.shown([file], 0, False, manifests=True)
     assert counts["prepared"].splitlines() == ["1 file: 1 created (-v shows them)", "  + 1 file: /m/a.yml"]
-    assert _object_diffs.shown([file], 2, manifests=True) == [counts, file]
+    assert _object_diffs.shown([file], 2, False, manifests=True) == [counts, file]
+
+
+def test_a_dry_run_says_what_is_to_be_done() -> None:
+    counts, *_others = _object_diffs.shown(OBJECTS, 0, True)
+    first = counts["prepared"].splitlines()[0]
+    assert first == "4 objects: 2 to be created, 1 to be changed, 1 to be removed (-v shows them)"
+    files = [
+        {"before_header": path, "after_header": path, "before": "", "after": "kind: Secret\n"} for path in ("/a", "/b")
+    ]
+    (counts,) = _object_diffs.shown(files, 0, True, manifests=True)
+    assert counts["prepared"].splitlines() == ["2 files: 2 to be created (-v shows them)", "  + 2 files: /a, /b"]

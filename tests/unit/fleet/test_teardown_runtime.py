@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -53,6 +54,9 @@ def test_no_node_stops_the_others_and_none_is_left_as_it_was(root_of: Callable[[
         assert _ours(tmp_path / name) == [], name
     said = " ".join((run.stdout + run.stderr).split())
     assert said.count("are restored without asking it, and it is not restarted:") == 4
+    # Those in the middle name their host, too.
+    warned = re.findall(r"\[WARNING\]: (\S+)", " ".join(run.stderr.split()))
+    assert set(warned) == {"v100-02:", "a100-01:"}, run.stderr
     # At the end all of it is told again, with its hosts.
     end = " ".join(run.stdout.split()).partition("Not reverted, or in need of attention:")[2]
     assert end.count("it is not restarted:") == 2

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import STRATEGY, strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import Strategy
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import groups as groups_of_plugins
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.registry import of_host, words
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
@@ -38,6 +39,8 @@ def problems(hosts: Sequence[Tuple[str, str, Mapping[str, Any]]]) -> Found:
             right = "but only groups whose shared device plugin the Network Operator runs can have the OFED driver"
             needed = f"({STRATEGY} shared_device, rdma_shared_device_provider network_operator)"
             yield host, wrong(ofed.DEPLOY, True, f"{right} {needed}")
+        if strategy.roles and not strategy.claims_set:
+            yield from ((host, problem) for problem in groups_of_plugins.without_claims(values))
         mode = values.get(NETNS_MODE)
         if mode and strategy.netns_modes and mode not in strategy.netns_modes:
             right = f"but {STRATEGY} is {name}, which works in mode {' or '.join(strategy.netns_modes)}: leave it out"

@@ -120,7 +120,7 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
         if _docker(files):
             raise HostError(
                 "runtime: cri-dockerd runs the pods of this node, and Docker has no NRI: let the kubelet use a runtime"
-                " that has it, set runtime (role: rdma_runtime_flavour) if it does, or set rdma_runtime_flavour: none"
+                " that has it, set rdma_runtime_flavour to that one if it does already, or to none"
             )
         running = [name for name, runtime in RUNTIMES.items() if not up.keys().isdisjoint(runtime.units)]
         found = running or _installed(files)
@@ -130,13 +130,12 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
         if not found:
             titles = ", ".join(runtime.title for runtime in RUNTIMES.values())
             raise HostError(
-                f"runtime: no container runtime found ({titles}): install it first, set runtime (role:"
-                " rdma_runtime_flavour), or exclude this node with rdma_runtime_flavour: none"
+                f"runtime: no container runtime found ({titles}): install it first, set rdma_runtime_flavour to the"
+                " one that this node will have, or exclude this node with rdma_runtime_flavour: none"
             )
         if len(found) > 1:
             raise HostError(
-                f"runtime: this node has {' and '.join(found)}: set runtime (role: rdma_runtime_flavour) to the"
-                " one that runs the pods"
+                f"runtime: this node has {' and '.join(found)}: set rdma_runtime_flavour to the one that runs the pods"
             )
         requested = found[0]
     runtime = RUNTIMES[requested]

@@ -42,6 +42,7 @@ _NOUNS = {
     "rdma_netns_mode": "RDMA netns mode",
     "vf_guid": "GUID of VF",
 }
+_SIGNS = "+~-"
 # What is done with a service, by what it then is.
 _VERBS = {"reloaded": "reload", "started": "start", "stopped": "stop"}
 
@@ -124,12 +125,21 @@ def _counted(sign: str, noun: str, count: int) -> str:
 
 
 def _files(changes: Sequence[Map]) -> Iterator[str]:
-    counts: Counts[Tuple[str, str]] = Counter()
+    """Profiles are only counted, since hosts have one for each rail; other files are named."""
+    profiles: Counts[str] = Counter()
+    names: Dict[str, List[str]] = {}
     for change in changes:
         sign = "+" if change["before"] == "absent" else "-" if change["after"] == "absent" else "~"
-        counts[sign, "profile" if change["name"].endswith(".nmconnection") else "file"] += 1
-    for (sign, noun), count in sorted(counts.items(), key=lambda item: (item[0][1], "+~-".index(item[0][0]))):
-        yield _counted(sign, noun, count)
+        if change["name"].endswith(".nmconnection"):
+            profiles[sign] += 1
+        else:
+            names.setdefault(sign, []).append(str(change["name"]))
+    for sign in _SIGNS:
+        if sign in names:
+            yield f"{_counted(sign, 'file', len(names[sign]))} ({joined(names[sign])})"
+    for sign in _SIGNS:
+        if sign in profiles:
+            yield _counted(sign, "profile", profiles[sign])
 
 
 def _others(changes: Sequence[Map]) -> Iterator[str]:
@@ -193,7 +203,7 @@ def left(answers: Sequence[HostDrift]) -> List[str]:
     for answer in answers:
         texts = [answer.failure or "no answer"] if answer.result is None or not answer.concerns else []
         for name, concern in answer.concerns.items():
-            texts += [f"{name}: {_line(text)}" for text in (*concern["warnings"], concern["error"]) if text]
+            texts += [_titled(name, text) for text in (*concern["warnings"], concern["error"]) if text]
         for text in dict.fromkeys(texts):
             found.setdefault(text, []).append(answer.host)
     if not found:
@@ -236,7 +246,11 @@ def _named(hosts: Sequence[str], text: str) -> str:
 
 
 def _text(
-    answers: Sequence[HostDrift], found: Sequence[DriftGroup], silent: Sequence[str], shown: Sequence[str]
+    answers: Sequence[HostDrift],
+    found: Sequence[DriftGroup],
+    silent: Sequence[str],
+    shown: Sequence[str],
+    diff: bool,
 ) -> str:
     differ = {host for kind in found for host in kind.hosts}
     stopped = differ.intersection(blocked(answers))
@@ -256,6 +270,9 @@ def _text(
         lines += ["", f"{kind.group}: {counted(len(kind.hosts), 'node')}: {fold(kind.hosts)}"]
         width = max(map(len, kind.concerns))
         lines += [f"  {name.ljust(width)}  {text}" for name, text in kind.concerns.items()]
+    changes = (change for answer in answers for own in answer.concerns.values() for change in own.get("changes") or [])
+    if not diff and any(change["kind"] == "file" for change in changes):
+        lines += ["", "--diff shows the differences of these files."]
     notes = _notes(answers)
     if notes:
         lines += ["", "Warnings:", *(f"  {fold(hosts)}: {text}" for text, hosts in notes.items())]
@@ -275,7 +292,7 @@ def view(answers: Sequence[HostDrift], check: bool = False, diff: bool = False) 
     found = kinds(answers)
     silent = [answer.host for answer in answers if answer.result is None and not answer.failure]
     return {
-        "text": _text(answers, found, silent, list(_preview(answers, diff)) if check or diff else ()),
+        "text": _text(answers, found, silent, list(_preview(answers, diff)) if check or diff else (), diff),
         "differ": [answer.host for answer in answers if answer.differs],
         "silent": silent,
         "blocked": blocked(answers),

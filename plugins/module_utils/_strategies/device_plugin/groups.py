@@ -109,19 +109,25 @@ class PluginPlan:
     kept: List[str] = field(default_factory=list)
 
 
+def without_claims(values: Mapping[str, Any]) -> List[Problem]:
+    """What is wrong with claims of a host whose strategy serves none; ``values`` has them in their types."""
+    found = []
+    for name in _OF_CLAIMS:
+        if values.get(name):
+            right = f"but {STRATEGY} is {strategy_of(values)}, whose pods do not use claims: leave it out"
+            if any((entry.get("nic") or {}).get("vf") for entry in values[name]):
+                right += f", or set {STRATEGY} to dra, whose pods can claim VFs"
+            found.append(Problem(name, f"is set, {right}"))
+    return found
+
+
 def _typed(
     host: InventoryHost, wanted: Sequence[str], known: plan_variables.Options
 ) -> Tuple[Dict[str, Any], List[Problem]]:
     given = {name: value for name, value in host.variables.items() if name in wanted}
     typed, problems = plan_variables.converted(given, known)
     problems += [problem for problem in host.broken if problem.variable in wanted]
-    for name in _OF_CLAIMS:
-        if typed.get(name):
-            right = f"but {STRATEGY} is {strategy_of(host.variables)}, whose pods do not use claims: leave it out"
-            if any((entry.get("nic") or {}).get("vf") for entry in typed[name]):
-                right += f", or set {STRATEGY} to dra, whose pods can claim VFs"
-            problems.append(Problem(name, f"is set, {right}"))
-    return typed, problems
+    return typed, [*problems, *without_claims({**host.variables, **typed})]
 
 
 def groups(

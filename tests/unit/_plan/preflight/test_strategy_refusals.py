@@ -39,6 +39,18 @@ def test_a_mistake_is_refused_in_one_message(facts_of: Facts, case: mistakes.Cas
     assert mistakes.complaint(INVENTORY, case, preflight(mistakes.mutated(INVENTORY, case), facts_of)) == ""
 
 
+@pytest.mark.parametrize(
+    ("strategy", "refused"),
+    [("shared_device", True), ("sriov", True), ("inject", True), ("dra", False), ("none", False)],
+)
+def test_claims_that_no_pod_can_use_are_refused_without_facts(strategy: str, refused: bool) -> None:
+    claims = {"rdma_claims_templates": [{"name": "one", "nics": 1}]}
+    hostvars = {"n1": {"rdma_strategy": strategy, "group_names": ["lab"], "inventory_hostname": "n1", **claims}}
+    found = [line for line in prepare_problems({}, ["n1"], hostvars) if line.startswith("n1: rdma_claims_templates")]
+    said = f"is set, but rdma_strategy is {strategy}, whose pods do not use claims: leave it out"
+    assert found == ([f"n1: rdma_claims_templates {said}"] if refused else [])
+
+
 def test_one_resource_of_two_strategies(facts_of: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(type(registry.STRATEGIES["none"])):  # type: ignore[misc]  # a base class found at run time
         name = "other"

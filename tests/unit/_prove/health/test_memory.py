@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding, NicLook
 from ansible_collections.zerocopy.rdma.plugins.modules import health as module
 from ansible_collections.zerocopy.rdma.plugins.modules import report as report_module
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _health
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _health, _report
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import options, play
 
@@ -128,3 +128,8 @@ def test_a_run_that_can_taint_nothing_says_so_and_a_dry_run_names_no_file(
     (failed, dry) = (_health.report(context, given, "", check)["failure"] for check in (False, True))
     assert (f"{tmp_path}/health.json" in failed, str(tmp_path) in dry) == (True, False)
     assert f"keeps no NIC from new pods: {why}" in _health.report(context, given, "", True)["text"]
+    done = [_report.report(context, given, check, False) for check in (True, False)]
+    assert [(each["paths"], each["changed"]) for each in done] == [
+        ([], False),
+        ([f"{tmp_path}/health.json", f"{tmp_path}/health.html"], True),
+    ]

@@ -481,3 +481,14 @@ def test_what_is_said_of_daemons(result: dict[str, Any], verdicts: list[str]) ->
         UNIT,
         EXPORTER["unit"],
     }
+
+
+def test_a_daemon_that_differs_has_a_remedy_of_its_own() -> None:
+    stopped = {"unit": "zerocopy-rdma-attributes.service", "service": "inactive", "changes": [STOPPED]}
+    result = {"changes": [], "exporter": {**EXPORTER, "changes": [MISSING]}, "attributes": stopped}
+    found = drift.of_node(HostEvidence("lab-01", "lab", drift={"daemons": result}))
+    # And not the sentence of the tag whose run mends it, which is about the container runtime.
+    assert [(check.subject, check.remedy, check.mend) for check in found if check.id == "host.daemons"] == [
+        (EXPORTER["unit"], "Configure the exporter as planned.", "runtime"),
+        (stopped["unit"], "Configure the daemon of attributes as planned.", "runtime"),
+    ]

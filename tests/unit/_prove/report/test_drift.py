@@ -85,13 +85,17 @@ def test_what_teardown_leaves_is_told_by_host_and_how_to_finish() -> None:
 def test_equal_changes_are_told_once() -> None:
     hosts = fleet()
     view = report("drift", hosts)
+    files = "+1 file (/etc/containerd/conf.d/90-zerocopy-rdma-nri.toml), ~1 file (/etc/containerd/config.toml)"
+    runtime = f"{files}; restart containerd.service"
     assert view["text"].splitlines() == [
         "12 of 14 nodes differ from the plan.",
         "",
         "h100: 12 nodes: h100-[01-12]",
         "  kernel   load rdma_cm, rdma_ucm",
         "  links    +8 profiles",
-        "  runtime  +1 file, ~1 file; restart containerd.service",
+        f"  runtime  {runtime}",
+        "",
+        "--diff shows the differences of these files.",
         "",
         "Warnings:",
         "  v100-1: kernel: needs a reboot: ib_core.netns_mode is Y, 0 counts from the next boot",
@@ -106,7 +110,7 @@ def test_equal_changes_are_told_once() -> None:
             "concerns": {
                 "kernel": "load rdma_cm, rdma_ucm",
                 "links": "+8 profiles",
-                "runtime": "+1 file, ~1 file; restart containerd.service",
+                "runtime": runtime,
             },
         }
     ]
@@ -119,6 +123,7 @@ def test_a_diff_is_shown_once_for_hosts_that_differ_in_their_own_addresses_only(
     assert text.count("+address1=") == 8
     mine = ", each with its own addresses and MAC addresses (shown: h100-01):"
     assert f"links of h100-[01-12]{mine}" in text.splitlines()
+    assert "--diff" not in text
     assert "kernel of" not in text, "there is nothing to show"
     # More than an address is another difference, of one file on one host.
     hosts["h100-12"]["rdma_drift_result"]["concerns"]["links"]["diff"][0]["after"] += "never-default=true\n"

@@ -114,7 +114,7 @@ def concern(*changes: dict[str, Any], **more: Any) -> dict[str, Any]:
                 change("file", "/d", "present", "present"),
                 change("file", "/e.nmconnection", "present", "absent"),
             ],
-            "+2 files, ~1 file, -1 file, -1 profile",
+            "+2 files (/b, /c), ~1 file (/d), -1 file (/a), -1 profile",
         ),
     ],
 )

@@ -77,7 +77,7 @@ def test_only_what_can_be_rolled_back_is_confirmed(
     options: Dict[str, Any], answers: List[Any], calls: int, result: Dict[str, Any]
 ) -> None:
     made = action(options, *answers)
-    assert made.run(task_vars={}) == result
+    assert made.run(task_vars={"inventory_hostname": "n1"}) == result
     assert len(made.calls) == calls
     assert made.calls[0].get("confirm") in (None, CHECKPOINT)
     if calls == 2:
@@ -87,16 +87,16 @@ def test_only_what_can_be_rolled_back_is_confirmed(
 def test_a_node_that_is_not_reached_again_is_unreachable() -> None:
     made = action({"confirm": "auto"}, CHANGED, AnsibleConnectionFailure("No route to host"))
     with pytest.raises(AnsibleConnectionFailure, match="rolls them back within 60 s: No route to host"):
-        made.run(task_vars={})
+        made.run(task_vars={"inventory_hostname": "n1"})
 
 
 def test_a_change_is_confirmed_over_a_new_connection() -> None:
     made = action({"confirm": "auto", "links": []}, CHANGED, {"changed": False}, connection=Persistent)
-    assert made.run(task_vars={}) == {"changed": True}
+    assert made.run(task_vars={"inventory_hostname": "n1"}) == {"changed": True}
     assert made.calls == [{"links": []}, "reset", {"confirm": CHECKPOINT}]
 
 
 def test_a_connection_is_kept_where_there_is_nothing_to_confirm() -> None:
     made = action({"confirm": "auto"}, {"changed": False}, connection=Persistent)
-    made.run(task_vars={})
+    made.run(task_vars={"inventory_hostname": "n1"})
     assert made.calls == [{}]

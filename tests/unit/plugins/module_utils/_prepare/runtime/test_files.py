@@ -277,8 +277,8 @@ def test_crio_with_enough_memory_keeps_its_limits_as_they_are(tmp_path: Path) ->
 
 def test_refused_before_anything_is_written(tmp_path: Path) -> None:
     rows: List[Tuple[Dict[str, str], Dict[str, Any], str]] = [
-        ({"etc/hostname": ""}, {}, "runtime: no container runtime found"),
-        ({**NODES["k3s"], **NODES["crio"]}, {}, "runtime: this node has k3s and crio: set runtime"),
+        ({"etc/hostname": ""}, {}, "runtime: no container runtime found .* set rdma_runtime_flavour to"),
+        ({**NODES["k3s"], **NODES["crio"]}, {}, "runtime: this node has k3s and crio: set rdma_runtime_flavour to"),
         (
             {"etc/rancher/k3s/config.yaml": ""},
             {"runtime": "k3s"},
