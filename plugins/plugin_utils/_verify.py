@@ -18,8 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import judge as cluster_judge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import RingResult
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import crossing, partitions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import judge as host_judge
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import partitions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import judge as pod_judge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
@@ -47,7 +47,8 @@ def begin(_context: Map, options: Map) -> Dict[str, Any]:
 
 def plan(context: Map, options: Map) -> Dict[str, Any]:
     nodes = _verify_inventory.nodes(context, _hosts(context, options), context["hostvars"])
-    tests = host_plan.plan(nodes, int(context.get("ansible_forks") or 5))
+    forks = int(context.get("ansible_forks") or 5)
+    tests = crossing.with_rails(nodes, host_plan.plan(nodes, forks), forks)
     _verify_run.write_tests(options["run"], {host: asdict(own) for host, own in tests.items()})
     return {}
 

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import (
     live,
     partitions,
     qos,
+    rails,
     site_checks,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
@@ -72,5 +73,6 @@ def judge(
     if not untried and now is not None:
         checks += [check for node in nodes for check in _counters(node, now)]
     checks += [] if untried else fabric.of_fleet(nodes, tests)
+    checks += rails.of_fleet(nodes, tests, untried)
     tried, measurements = live.of_fleet(nodes, tests, untried)
     return RingResult([*checks, *tried], measurements)
