@@ -45,6 +45,9 @@ options:
         description: Size of the packets in bytes, with their IP header.
         type: int
         required: true
+      netdev:
+        description: Netdev that sends the packets. By default the one to which the routes lead.
+        type: str
   addresses:
     description: IPv4 addresses of this node for which ARP probes are sent.
     type: list
@@ -166,7 +169,7 @@ def main() -> None:
                 "type": "list",
                 "elements": "dict",
                 "default": [],
-                "options": {"name": text, "source": text, "target": text, "mtu": number},
+                "options": {"name": text, "source": text, "target": text, "mtu": number, "netdev": {"type": "str"}},
             },
             "addresses": {
                 "type": "list",

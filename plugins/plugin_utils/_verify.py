@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import judge as cluster_judge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import RingResult
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import crossing, partitions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import judge as host_judge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import plan as host_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import judge as pod_judge
@@ -46,7 +47,8 @@ def begin(_context: Map, options: Map) -> Dict[str, Any]:
 
 def plan(context: Map, options: Map) -> Dict[str, Any]:
     nodes = _verify_inventory.nodes(context, _hosts(context, options), context["hostvars"])
-    tests = host_plan.plan(nodes, int(context.get("ansible_forks") or 5))
+    forks = int(context.get("ansible_forks") or 5)
+    tests = crossing.with_rails(nodes, host_plan.plan(nodes, forks), forks)
     _verify_run.write_tests(options["run"], {host: asdict(own) for host, own in tests.items()})
     return {}
 
@@ -107,13 +109,14 @@ def _pod_evidence(context: Map, options: Map, nodes: Sequence[str]) -> pod_judge
         before.update(_facts(node, _inventory.raw(hostvars[node], "__rdma_verify_before")))
         again = _inventory.raw(hostvars[node], "__rdma_verify_after") or {}
         after.update(_facts(node, (again.get("ansible_facts") or {}).get("rdma")))
+    own = _verify_inventory.nodes(context, known, hostvars)
     demands = {
-        node.host: (float(node.values["rdma_verify_fraction"]), node.values.get("rdma_verify_gbps"))
-        for node in _verify_inventory.nodes(context, known, hostvars)
+        node.host: (float(node.values["rdma_verify_fraction"]), node.values.get("rdma_verify_gbps")) for node in own
     }
+    wanted = {node.host: partitions.wanted(node.values) for node in own}
     # What is in use on a node that has changed its strategy was there before the move.
     in_use = {} if options["node"] else pod_judge.in_use(plain([each["in_use"] for each in options["probed"]]))
-    return pod_judge.PodEvidence(before, after, plain(options["slices"]), in_use, demands)
+    return pod_judge.PodEvidence(before, after, plain(options["slices"]), in_use, demands, wanted)
 
 
 def pods(context: Map, options: Map) -> RingResult:

@@ -11,18 +11,24 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import AMD
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses, reachability
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples, expected, requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _inventory, _strategy_answers
+
+_ABOUT_RAILS = (reachability.REACHABILITY, addresses.RAIL_SUBNETS, addresses.RAILS, addresses.EXPECTED)
 
 
 def _given(manifest: Dict[str, str]) -> examples.GivenManifest:
@@ -45,8 +51,34 @@ def _facts(
     return found
 
 
-def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
-    """The examples, what is added to pods, and what is wrong."""
+def _rails(
+    offered: Mapping[str, Sequence[PodRequest]], hostvars: Mapping[str, Mapping[str, Any]], play: Mapping[str, Any]
+) -> Tuple[Dict[str, str], List[str]]:
+    """By group which rails reach each other, and what is wrong with what its hosts say of it."""
+    known = variables.options_of()
+    found: Dict[str, str] = {}
+    problems: List[str] = []
+    for group, of_group in offered.items():
+        said: Dict[str, List[str]] = {}
+        for host in sorted({host for request in of_group for host in request.hosts if host in hostvars}):
+            own, _broken = _inventory.of_host(hostvars[host], play, _ABOUT_RAILS.__contains__)
+            values, _problems = variables.converted(own, known)
+            try:
+                said.setdefault(expected.rails_of(values), []).append(host)
+            except PlanError as error:
+                problems.append(f"{host}: {error}")
+        if len(said) > 1:
+            problems.append(f"{group}: {reachability.REACHABILITY} must be the same on all hosts of a group")
+        found[group] = [*said, ""][0]
+    return found, problems
+
+
+def made(
+    options: Mapping[str, Any],
+    hostvars: Mapping[str, Mapping[str, Any]],
+    play: Mapping[str, Any] = MappingProxyType({}),
+) -> Dict[str, Any]:
+    """The examples, what is added to pods, and what is wrong. ``play`` is what a play says of all hosts."""
     objects, offered = _strategy_answers.read(options["plan"])
     names = {
         (kind, item["metadata"]["name"]): hashed(item["metadata"]["name"], item["spec"])
@@ -67,13 +99,18 @@ def made(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) 
         group: {request.name: expected.mtu_of_nodes(request, facts[group]) for request in of_group}
         for group, of_group in offered.items()
     }
-    found = examples.workloads(offered, claims, settings, script, options["requests"], given, amd, least, mtus)
+    rails, problems = _rails(offered, hostvars, play)
+    if problems:
+        return asdict(examples.Workloads(problems=problems))
+    chosen_requests = options["requests"]
+    found = examples.workloads(offered, claims, settings, script, chosen_requests, given, amd, least, mtus, rails)
     return asdict(found)
 
 
 def written(options: Mapping[str, Any], context: Mapping[str, Any], check: bool) -> Dict[str, Any]:
     """The result of the action: with a directory, the examples are written there."""
-    found = made(options, context["hostvars"])
+    hostvars = context["hostvars"]
+    found = made(options, hostvars, _inventory.of_play(context, hostvars))
     if found["problems"]:
         message = "\n".join(["No example was written. Fix this first:", *found["problems"]])
         return {"failed": True, "msg": message, "problems": found["problems"]}

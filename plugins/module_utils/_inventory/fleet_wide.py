@@ -63,7 +63,7 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any], own: Sequence[str]) -> I
     operators = sorted(name for name in given if name.startswith(_OPERATORS))
     for name in (*names, *operators):
         if name in given:
-            yield from _different(name, hosts, defaults.get(name))
+            yield from different(name, hosts, defaults.get(name))
     for name in sorted(given.intersection(name for name in names if name.endswith(_NAMESPACE))):
         yield from _no_namespace(name, hosts)
     # No host has the first of these: a play says it for all of them.
@@ -71,7 +71,8 @@ def problems(hosts: Hosts, defaults: Mapping[str, Any], own: Sequence[str]) -> I
         yield from _no_secret(name, hosts, defaults.get(name))
 
 
-def _different(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Problem]]:
+def different(name: str, hosts: Hosts, default: Any, of: str = "") -> Iterator[Tuple[str, Problem]]:
+    """That these hosts have different values of a variable; ``of`` says whose hosts they are, by default all."""
     users: Dict[str, List[str]] = {}
     for host, values in hosts:
         value = values.get(name, default)
@@ -79,7 +80,7 @@ def _different(name: str, hosts: Hosts, default: Any) -> Iterator[Tuple[str, Pro
     if len(users) > 1:
         text = "; ".join(f"{value} on {fold(names)}" for value, names in users.items())
         for host, _values in hosts:
-            yield host, Problem(name, f"is {text}: it must be the same on all hosts")
+            yield host, Problem(name, f"is {text}: it must be the same on all hosts{of}")
 
 
 def _no_namespace(name: str, hosts: Hosts) -> Iterator[Tuple[str, Problem]]:

@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import SOFTWARE_DEVICE, VF
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses as links_addresses
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits, qos, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import limits, qos, reachability, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER, MODE, MTU, VLAN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.ports import (
     PORTS,
@@ -72,6 +72,7 @@ def addresses(host: str, values: Mapping[str, Any]) -> Dict[int, Interface]:
 
 def _of_variables(host: str, values: Mapping[str, Any]) -> Iterator[Problem]:
     yield from limits.of_values(values)
+    yield from reachability.of_values(values)
     # Problems with the number of rails are reported with the addresses.
     with contextlib.suppress(PlanError):
         yield from vfs.of_values(values, links_addresses.number_of_rails(links_addresses.intent(values)))

@@ -23,6 +23,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 
 LAYER = "rdma_discover_expect_link_layer"
 MTU, MODE, PKEYS, VLAN = "rdma_links_mtu", "rdma_links_transport_mode", "rdma_links_pkeys", "rdma_links_vlan"
+# The partition that a group's ports must be members of, also where IPoIB does not use it.
+MEMBERSHIP = "rdma_verify_pkey"
 
 
 def pkeys(values: Mapping[str, Any]) -> List[str]:
@@ -36,12 +38,20 @@ def pkeys(values: Mapping[str, Any]) -> List[str]:
     return found
 
 
+def partitions(values: Mapping[str, Any]) -> List[str]:
+    """The P_Keys of which a host's ports must be full members, as ``0x8001``. Raises PlanError."""
+    value = values.get(MEMBERSHIP)
+    return pkeys(values) if value is None else [pkey.written(checked(MEMBERSHIP, str(value), pkey.any_full))]
+
+
 def of_values(values: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems that do not depend on the link layer."""
     try:
         pkeys(values)
     except PlanError as error:
         yield error.problem
+    if values.get(MEMBERSHIP) is not None:
+        yield from refused(MEMBERSHIP, values[MEMBERSHIP], pkey.any_full)
     number = values.get(VLAN)
     if number is not None:
         yield from refused(VLAN, number, vlan.check)
@@ -66,3 +76,5 @@ def of_layer(values: Mapping[str, Any], layer: Optional[str], because: str) -> I
             yield wrong(MODE, mode, f"but {because}: only IPoIB has transport modes, leave it out")
         if values.get(PKEYS):
             yield wrong(PKEYS, values[PKEYS], f"but {because}: leave it out, and set {VLAN} instead")
+        if values.get(MEMBERSHIP) is not None:
+            yield wrong(MEMBERSHIP, values[MEMBERSHIP], f"but {because}: leave it out, RoCE has no partitions")

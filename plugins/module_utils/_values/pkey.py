@@ -27,17 +27,22 @@ def partition(number: int) -> int:
     return number & ~_MEMBER
 
 
-def full(text: str) -> int:
-    """A P_Key with the bit of full membership. Raises RefusedError."""
+def any_full(text: str) -> int:
+    """A P_Key with the bit of full membership, also that of the default partition. Raises RefusedError."""
     if not is_pkey(text):
         like = f"'0x{int(text):04x}' or '0x{text}'" if re.fullmatch("[0-9]{1,4}", text) else "'0x8001'"
         raise RefusedError(f"it must be a P_Key in hexadecimal and in quotes, like {like}")
-    number = partition(int(text, 16))
-    if number == 0:
+    if partition(int(text, 16)) == 0:
         raise RefusedError("which is not a partition: it must be 0x0001 to 0x7ffe, or that plus 0x8000")
-    if number == _DEFAULT:
+    return int(text, 16) | _MEMBER
+
+
+def full(text: str) -> int:
+    """The same of a partition that is not the default one. Raises RefusedError."""
+    number = any_full(text)
+    if partition(number) == _DEFAULT:
         raise RefusedError("the default partition, to which the port itself belongs: leave it out")
-    return number | _MEMBER
+    return number
 
 
 def written(number: int) -> str:

@@ -30,6 +30,8 @@ _COMMENTS: Mapping[str, str] = {
     "Ends the pod with the reason if RDMA would not be used.",
     "- name: ZEROCOPY_RDMA_DEVICES": "The pod does not start with fewer RDMA devices.",
     "- name: ZEROCOPY_RDMA_MTU": "The pod does not start with a smaller MTU on the netdev of a RoCE port.",
+    "- name: ZEROCOPY_RDMA_RAILS": "Which rails reach each other (rdma_links_rail_reachability): the script sets NCCL "
+    "and UCX up for it.",
     "- name: rdma-check": "Ends with the reason if the pod's RDMA devices are not as planned: the application then "
     "does not start.",
     "- name: UCX_TLS": "Without tcp, so that a transfer that cannot use RDMA fails instead of being slow.",
@@ -87,6 +89,10 @@ _KINDS = {"ResourceClaimTemplate": "template", "ResourceClaim": "claim"}
 # Ranks of the example with a claim for each.
 _RANKS = 4
 _APPLY_FIRST = "First apply rdma-env.yml in this directory: it contains the script that the containers start with."
+_APART = (
+    "Not all rails reach each other: ranks of prefill and decode that exchange KV caches need NICs on rails that do, so"
+    " have the claim of each rank ask for a rail."
+)
 _VOLCANO = (
     "Volcano's own scheduler fails on pods with ResourceClaimTemplates (volcano#5119), so Kubernetes' scheduler places"
     " them, one by one instead of all or none. Single claims (rdma_claims_claims), one for each of the two pods, need"
@@ -185,7 +191,8 @@ def _of_group(
     for ask in _per_rank(asks):
         title = f"vLLM, prefill and decode, with one claim for each of {_RANKS} ranks."
         note = "vLLM gives each rank the NIC beside its GPU (VLLM_GPU_NIC_PCIE_MAPPING), if its version supports this."
-        yield "vllm-per-rank", title, [note, routed], plain.vllm_per_rank(name, ask, settings, _RANKS)
+        notes = [note, routed, *([_APART] if settings.rails not in ("", expected.ALL_RAILS) else [])]
+        yield "vllm-per-rank", title, notes, plain.vllm_per_rank(name, ask, settings, _RANKS)
     title = "SGLang, prefill and decode in pods of their own."
     note = "Requests need a router that sends them to both, such as sglang_router with --pd-disaggregation."
     yield "sglang", title, [note], plain.sglang(name, both, settings)
@@ -231,12 +238,14 @@ def workloads(
     amd: Collection[str] = (),
     gpus: Mapping[str, int] = MappingProxyType({}),
     mtus: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    rails: Mapping[str, str] = MappingProxyType({}),
 ) -> Workloads:
     """Examples of all groups that have RDMA. ``requests`` names for some groups the request that they use.
 
     That is what the inventory calls it, or its own name. ``given`` are manifests that are completed beside them.
     ``amd`` are the groups whose GPUs are AMD's, ``gpus`` is by group how many each of its nodes has,
-    ``mtus`` by group and name of the request the least MTU of its NICs on the nodes.
+    ``mtus`` by group and name of the request the least MTU of its NICs on the nodes, ``rails`` by group which rails
+    reach each other.
     """
     if settings.check not in pod.CHECKS:
         right = f"it must be one of {', '.join(pod.CHECKS)}"
@@ -244,7 +253,7 @@ def workloads(
 
     def settings_of(group: str) -> Settings:
         own = settings.of_amd() if group in amd else settings
-        return replace(own, of_node=gpus.get(group))
+        return replace(own, of_node=gpus.get(group), rails=rails.get(group, ""))
 
     found = Workloads()
     every: Dict[str, List[GroupAsk]] = {}

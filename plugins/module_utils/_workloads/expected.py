@@ -14,9 +14,12 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses, reachability
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 
 UNKNOWN = 0
+# What rdma-env.sh is told of rails: all reach each other, a port only those in its own subnet, or some do.
+ALL_RAILS, ONE_SUBNET, SOME_RAILS = "all", "subnet", "some"
 
 
 def mtu_of_claim(spec: Mapping[str, Any]) -> int:
@@ -46,3 +49,16 @@ def mtu_of_nodes(request: PodRequest, facts: Mapping[str, Facts]) -> int:
     if not (request.moves or request.host_network) or any(host not in facts for host in request.hosts):
         return UNKNOWN
     return min((mtu for host, hcas in request.hosts.items() for mtu in _mtus(hcas, facts[host])), default=UNKNOWN)
+
+
+def rails_of(values: Mapping[str, Any]) -> str:
+    """Which rails of a host reach each other by its converted variables, empty if they do not say. Raises PlanError."""
+    wanted = reachability.intent(values)
+    if wanted is None:
+        return ""
+    rails = addresses.number_of_rails(addresses.intent(values))
+    # By default there is one rail, of which this is always so.
+    if wanted.sets is None or (rails > 1 and wanted.all_of(range(rails))):
+        return ALL_RAILS
+    # With one network for all rails, or routed ones, the subnet does not tell rails apart.
+    return SOME_RAILS if wanted.sets or not values.get(addresses.RAIL_SUBNETS) else ONE_SUBNET

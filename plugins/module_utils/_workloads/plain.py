@@ -108,7 +108,8 @@ def vllm(prefix: str, asks: Sequence[GroupAsk], settings: Settings) -> List[Mani
 
 def vllm_per_rank(prefix: str, ask: GroupAsk, settings: Settings, ranks: int) -> List[Manifest]:
     """Prefill and decode whose ranks have a claim each, so that any GPUs of a node will do."""
-    more: Dict[str, str] = {"UCX_IB_ROCE_REACHABILITY_MODE": "all"}
+    # Where it is known which rails reach each other, the script sets this.
+    more: Dict[str, str] = {} if settings.rails else {"UCX_IB_ROCE_REACHABILITY_MODE": "all"}
     found: List[Manifest] = []
     for role in ("prefill", "decode"):
         container = vllm_container(settings, pod.ranks_of(ask, settings, ranks), more)

@@ -26,7 +26,7 @@ WITH_RDMA = ("/bin/sh", f"{_DIRECTORY}/{SCRIPT}")
 NO_CHECK, AT_START, IN_INIT = CHECKS = ("none", "start", "init")
 CHECK_VARIABLE = "rdma_workloads_check"
 _INIT_CONTAINER = "rdma-check"
-_MTU, _LIBRARIES = "ZEROCOPY_RDMA_MTU", "ZEROCOPY_RDMA_LIBRARIES"
+_MTU, _LIBRARIES, _RAILS = "ZEROCOPY_RDMA_MTU", "ZEROCOPY_RDMA_LIBRARIES", "ZEROCOPY_RDMA_RAILS"
 # The script reads these, and those of the dynamic linker if it is in the same image.
 _READ_BY_SCRIPT = ("ZEROCOPY_RDMA", "NCCL_", "UCX_", "NVSHMEM_", "MOONCAKE_")
 _READ_IN_IMAGE = ("LD_LIBRARY_PATH", "LD_PRELOAD", "VIRTUAL_ENV", "CONDA_PREFIX")
@@ -62,7 +62,8 @@ class Settings:
     no more than a node has (``of_node``). ``gpu_resources`` are other names that somebody's own manifests may have.
     ``shm`` is the size of /dev/shm, ``environment`` is added to all containers and takes precedence. ``amd_images``
     take the place of ``images`` in groups whose GPUs are AMD's (``amd``). ``check`` is one of ``CHECKS``,
-    ``check_image`` the image of its init container, by default that of the container itself.
+    ``check_image`` the image of its init container, by default that of the container itself. ``rails`` says which rails
+    reach each other (:mod:`expected`), empty if nobody does.
     """
 
     images: Mapping[str, str]
@@ -78,6 +79,7 @@ class Settings:
     amd: bool = False
     check: str = NO_CHECK
     check_image: str = ""
+    rails: str = ""
 
     def of_amd(self) -> Settings:
         """The same for a group whose GPUs are AMD's: NVIDIA's resource is none that its nodes have."""
@@ -147,6 +149,8 @@ def adds(ask: GroupAsk, settings: Settings, ranks: int = 1) -> Manifest:
     wanted = {"ZEROCOPY_RDMA_DEVICES": str(ask.nics * ranks)} if ask.nics * ranks > 1 else {}
     if ask.mtu and settings.check != NO_CHECK:
         wanted[_MTU] = str(ask.mtu)
+    if settings.rails:
+        wanted[_RAILS] = settings.rails
     environment = {**wanted, **ask.request.environment, **settings.environment}
     added = list(ask.request.capabilities)
     container: Manifest = {

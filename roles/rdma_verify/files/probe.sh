@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # What a pod was given, in its own words, for verify; then ib_write_bw with another such pod.
-# POSIX shell; needs /proc, /sys, cat and grep. Where the image has them, `ip` tells addresses and `ib_write_bw` measures,
+# POSIX shell; needs /proc, /sys, cat, grep and sort. Where the image has them, `ip` tells addresses and `ib_write_bw` measures,
 # on CPUs that `taskset` chooses.
 # ZEROCOPY_SERVER: not empty where a peer will come. ZEROCOPY_PEER: address of the pod that waits for this one.
 # ZEROCOPY_LOOPBACK: not empty where each port is to be measured to itself.
@@ -47,6 +47,16 @@ for port in /sys/class/infiniband/*/ports/*; do
     [ -e "$port/state" ] || continue
     device=${port#/sys/class/infiniband/}
     echo "${device%%/*} ${port##*/} $(cat "$port/link_layer") $(cat "$port/state")"
+done
+
+# 0x0000 is an entry that is not used.
+section pkeys
+for port in /sys/class/infiniband/*/ports/*; do
+    [ -e "$port/pkeys" ] || continue
+    device=${port#/sys/class/infiniband/}
+    cat "$port"/pkeys/* 2>/dev/null | sort -u | while read -r key; do
+        [ "$key" = 0x0000 ] || echo "${device%%/*} ${port##*/} $key"
+    done
 done
 
 section netdevs

@@ -23,6 +23,8 @@
 # ZEROCOPY_RDMA_MEMLOCK: bytes of locked memory that are enough (default `unlimited`).
 # ZEROCOPY_RDMA_MAPPING: `yes` lets vLLM choose the NIC of each GPU, `no` gives all NICs to all; `auto` (default) is
 #   `yes` for a vLLM that can (VLLM_GPU_NIC_PCIE_MAPPING).
+# ZEROCOPY_RDMA_RAILS: which rails reach each other: `all`, `some`, or `subnet` (a port only those in its own subnet). By
+#   default nothing is set for it.
 # ZEROCOPY_RDMA_ROOT: directory that stands in for / (for tests).
 
 say() { printf 'rdma-env: %s\n' "$*" >&2; }
@@ -582,8 +584,15 @@ set_variables() {
         give UCX_NET_DEVICES "$list"
         give NVSHMEM_HCA_LIST "$list"
     fi
+    # 0: NCCL does not use another rail on the other node (2, its default, allows that if it is faster).
+    case $rails in some | subnet) give NCCL_CROSS_NIC 0 ;; esac
     # InfiniBand has its GID at another index, and each of these variables is for all ports.
     [ -n "$ethernet" ] || return 0
+    # By default, UCX takes for reachable what the netdev has a route to, which it may lack in a pod.
+    case $rails in
+    all) give UCX_IB_ROCE_REACHABILITY_MODE all ;;
+    subnet) give UCX_IB_ROCE_REACHABILITY_MODE local_subnet ;;
+    esac
     if [ -z "$infiniband" ] && [ -n "$common" ]; then
         give NCCL_IB_GID_INDEX "${common%% *}"
         give UCX_IB_GID_INDEX "${common%% *}"
@@ -655,7 +664,7 @@ settings() {
     mode=${ZEROCOPY_RDMA:-required} family=${ZEROCOPY_RDMA_FAMILY:-4}
     wait=${ZEROCOPY_RDMA_WAIT:-${netns:+5}} wait=${wait:-30}
     wanted=${ZEROCOPY_RDMA_DEVICES:-1} libraries=${ZEROCOPY_RDMA_LIBRARIES:-all} map=${ZEROCOPY_RDMA_MAPPING:-auto}
-    memlock=${ZEROCOPY_RDMA_MEMLOCK:-unlimited}
+    memlock=${ZEROCOPY_RDMA_MEMLOCK:-unlimited} rails=${ZEROCOPY_RDMA_RAILS:-}
     [ $# -gt 0 ] || usage "no command: rdma-env.sh COMMAND [ARGUMENT]..., or rdma-env.sh --check"
     case $mode in required | optional | off) ;; *) usage "ZEROCOPY_RDMA=$mode is not required, optional or off" ;; esac
     case $family in 4 | 6) ;; *) usage "ZEROCOPY_RDMA_FAMILY=$family is not 4 or 6" ;; esac
@@ -664,6 +673,7 @@ settings() {
     *) usage "ZEROCOPY_RDMA_LIBRARIES=$libraries is not all, system or none" ;;
     esac
     case $map in auto | yes | no) ;; *) usage "ZEROCOPY_RDMA_MAPPING=$map is not auto, yes or no" ;; esac
+    case $rails in '' | all | some | subnet) ;; *) usage "ZEROCOPY_RDMA_RAILS=$rails is not all, some or subnet" ;; esac
     number "$wait" || usage "ZEROCOPY_RDMA_WAIT=$wait is not a number of seconds"
     number "$wanted" || usage "ZEROCOPY_RDMA_DEVICES=$wanted is not a number"
     [ -z "$mtu" ] || number "$mtu" || usage "ZEROCOPY_RDMA_MTU=$mtu is not a number of bytes"

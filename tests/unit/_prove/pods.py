@@ -82,6 +82,8 @@ def log(facts: dict[str, Any], hcas: list[str], measured: float | None = None, m
     lines += ["==> verbs", *(f"{hca['uverbs']['name']} {hca['name']}" for hca in facts["hcas"])]
     lines += ["==> ports"]
     lines += [f"{hca['name']} {port['number']} {port['link_layer']} 4: ACTIVE" for hca in mine for port in hca["ports"]]
+    lines += ["==> pkeys"]
+    lines += [f"{hca['name']} {port['number']} {key}" for hca in mine for port in hca["ports"] for key in port["pkeys"]]
     netdevs = [port["netdev"] for hca in mine for port in hca["ports"] if port["netdev"] and moves]
     lines += ["==> netdevs", "eth0 02:00:00:00:00:01 1500 1"]
     lines += [f"{one['name']} {one['mac']} {one['mtu']} 1" for one in netdevs]

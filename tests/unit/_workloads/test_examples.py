@@ -109,6 +109,50 @@ def test_a_claim_for_each_rank(made: Callable[..., dict[str, Any]]) -> None:
         assert "--tensor-parallel-size=4" in container["command"]
 
 
+FOUR = {"rdma_links_rail_subnets": [f"10.30.{rail}.0/24" for rail in range(4)]}
+
+
+@pytest.mark.parametrize(
+    ("values", "word", "ucx"),
+    [
+        (FOUR, None, "all"),
+        ({**FOUR, "rdma_links_rail_reachability": "all"}, "all", None),
+        ({**FOUR, "rdma_links_rail_reachability": [[0, 1, 2, 3]]}, "all", None),
+        ({**FOUR, "rdma_links_rail_reachability": [[0, 1], [2, 3]]}, "some", None),
+        ({**FOUR, "rdma_links_rail_reachability": "none"}, "subnet", None),
+        # The network of an address does not tell its rail.
+        ({"rdma_links_subnet": "10.30.0.0/16", "rdma_links_rail_reachability": "none"}, "some", None),
+        ({"rdma_links_rail_reachability": "none"}, "some", None),
+        # Nobody has said how many rails there are.
+        ({"rdma_links_rail_reachability": [[0, 1]]}, "some", None),
+    ],
+)
+def test_rails_that_reach_each_other(
+    made: Callable[..., dict[str, Any]], values: dict[str, Any], word: str | None, ucx: str | None
+) -> None:
+    found = made("h100", own=dict.fromkeys(GROUPS["h100"][0], values))
+    every = {path: [*map(environment, specs(objects))] for path, objects in files(found).items()}
+    assert {each.get("ZEROCOPY_RDMA_RAILS") for own in every.values() for each in own} == {word}
+    assert {each.get("UCX_IB_ROCE_REACHABILITY_MODE") for each in every["h100/vllm-per-rank.yml"]} == {ucx}
+    (text,) = [one["content"] for one in found["examples"] if one["path"] == "h100/vllm-per-rank.yml"]
+    assert ("Not all rails reach each other" in text) == (word in ("some", "subnet"))
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("some", "some"), "h100-01: rdma_links_rail_reachability is 'some', it must be all, none, or lists"),
+        (("none", "all"), "h100: rdma_links_rail_reachability must be the same on all hosts of a group"),
+        (("none", None), "h100: rdma_links_rail_reachability must be the same on all hosts of a group"),
+    ],
+)
+def test_rails_that_cannot_be(made: Callable[..., dict[str, Any]], words: tuple[Any, Any], problem: str) -> None:
+    own = {host: {"rdma_links_rail_reachability": word} for host, word in zip(GROUPS["h100"][0], words)}
+    found = made("h100", own=own)
+    assert found["examples"] == []
+    assert found["problems"][0].startswith(problem)
+
+
 def test_claims_of_two_nodes(made: Callable[..., dict[str, Any]]) -> None:
     prefill, decode = specs(files(made("lab"))["lab/vllm.yml"])
     for spec, name in ((prefill, "rdma-prefill"), (decode, "rdma-decode")):

@@ -46,6 +46,33 @@ def test_infiniband_has_no_gid_index(pod: MakePod) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("node", "rails", "expected"),
+    [
+        ("case-h100-roce", "", {}),
+        ("case-h100-roce", "all", {"UCX_IB_ROCE_REACHABILITY_MODE": "all"}),
+        ("case-h100-roce", "some", {"NCCL_CROSS_NIC": "0"}),
+        ("case-h100-roce", "subnet", {"NCCL_CROSS_NIC": "0", "UCX_IB_ROCE_REACHABILITY_MODE": "local_subnet"}),
+        ("h100-01", "all", {}),
+        ("h100-01", "subnet", {"NCCL_CROSS_NIC": "0"}),
+    ],
+)
+def test_rails_that_reach_each_other(pod: MakePod, node: str, rails: str, expected: Dict[str, str]) -> None:
+    its = pod(node)
+    plain = its.run().variables
+    found = its.run(ZEROCOPY_RDMA_RAILS=rails)
+    assert found.status == 0, found.said
+    assert found.variables == {**plain, **expected}
+    own = {"NCCL_CROSS_NIC": "1", "UCX_IB_ROCE_REACHABILITY_MODE": "route"}
+    assert own.items() <= its.run(ZEROCOPY_RDMA_RAILS=rails, **own).variables.items()
+    assert its.run("--check", ZEROCOPY_RDMA_RAILS=rails).variables == {}
+
+
+def test_rails_in_a_word_that_there_is_not(pod: MakePod) -> None:
+    found = pod("h100-01").run(ZEROCOPY_RDMA_RAILS="none")
+    assert (found.status, found.said) == (80, "rdma-env: ZEROCOPY_RDMA_RAILS=none is not all, some or subnet\n")
+
+
 def test_what_is_set_stays(pod: MakePod) -> None:
     roce = pod("case-h100-roce")
     roce.keep("mlx5_0")

@@ -53,15 +53,16 @@ def made(
     *groups: str,
     requests: dict[str, str] | None = None,
     manifests: list[Mapping[str, str]] | None = None,
+    own: Mapping[str, Mapping[str, Any]] | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """What the action makes for these groups of GROUPS."""
+    """What the action makes for these groups of GROUPS; ``own`` are variables by host."""
     hosts = {}
     for group in groups:
         names, variables = GROUPS[group]
         for name in names:
-            own = {"group_names": [group], "rdma_group": group, "ansible_facts": {"rdma": facts_of(name)}}
-            hosts[name] = {"inventory_hostname": name, **own, **VERSIONS, **variables}
+            known = {"group_names": [group], "rdma_group": group, "ansible_facts": {"rdma": facts_of(name)}}
+            hosts[name] = {"inventory_hostname": name, **known, **VERSIONS, **variables, **(own or {}).get(name, {})}
     plan = strategy_plan({}, list(hosts), hosts)
     assert plan["problems"] == []
     chosen = options(

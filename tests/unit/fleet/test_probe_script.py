@@ -95,6 +95,15 @@ def run_script(tree: Path, program: str, **environment: str) -> report.PodReport
     return report.report(done.stdout)
 
 
+def test_the_script_tells_partitions(tmp_path: Path) -> None:
+    """A table as sysfs has it, most of whose entries are not used."""
+    table = tmp_path / "class/infiniband/mlx5_0/ports/1/pkeys"
+    table.mkdir(parents=True)
+    for index, key in enumerate(["0xffff", "0x0001", "0x0000", "0x0000", "0x8007"]):
+        (table / str(index)).write_text(f"{key}\n")
+    assert run_script(tmp_path, "").pkeys == {("mlx5_0", 1): ["0x0001", "0x8007", "0xffff"]}
+
+
 def test_the_script_opens_device_nodes(tmp_path: Path) -> None:
     # A directory cannot be opened for writing, even by root.
     (tmp_path / "infiniband/uverbs9").mkdir(parents=True)

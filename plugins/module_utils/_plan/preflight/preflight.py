@@ -24,7 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import (
     value_rules,
     variables,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links, vfs
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links, reachability, vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight import networks, strategies
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.preflight.hosts import CheckedHost, PrepareHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
@@ -92,6 +92,16 @@ def _netns_modes(every: Sequence[CheckedHost]) -> Found:
                 yield checked.host.name, Problem(variable, f"is not set and the node's mode is {fewest}, {right}")
 
 
+def _reachability(every: Sequence[CheckedHost]) -> Found:
+    """Nodes of a group that would differ in which rails reach each other, which is one setting for all its pods."""
+    groups: DefaultDict[str, List[Tuple[str, Dict[str, Any]]]] = defaultdict(list)
+    for checked in every:
+        if checked.host.chosen and not checked.problems:
+            groups[checked.host.group].append((checked.host.name, checked.values))
+    for group, hosts in groups.items():
+        yield from fleet_wide.different(reachability.REACHABILITY, hosts, None, f" of group {group}")
+
+
 def _sound(checked: CheckedHost) -> Dict[str, Any]:
     """The values of a host without those for which a problem is already reported."""
     told = {problem.variable.partition("[")[0] for problem in checked.problems}
@@ -116,7 +126,7 @@ def refusals(hosts: Sequence[PrepareHost], known: variables.Options) -> Refusals
     """Everything that is wrong; what the facts of one host do not allow concerns that host alone."""
     every = [_check(host, known) for host in hosts]
     found = [(entry.host.name, problem) for entry in every if entry.host.chosen for problem in entry.problems]
-    for check in (*networks.CHECKS, _netns_modes):
+    for check in (*networks.CHECKS, _netns_modes, _reachability):
         found += check(every)
     found += strategies.problems(
         [(entry.host.name, entry.host.group, entry.values) for entry in every if entry.host.chosen]

@@ -6,8 +6,8 @@
 
 """The documents of verify and of the benchmark, from which their JSON schemas are made.
 
-Files in reading order: ``verify`` (checks, measurements, the document), ``benchmark``, ``remedies`` (which run of
-the site playbook mends what), ``schema``.
+Files in reading order: ``verify`` (checks, measurements, the document), ``rails`` (evidence of a check), ``benchmark``,
+``remedies`` (which run of the site playbook mends what), ``schema``.
 
 May import ``_facts``.
 """

@@ -10,9 +10,9 @@
 
 Files in reading order: ``answers`` (of modules, checked), ``evidence`` (what is known of a host), ``gpu_nic`` (verdicts
 of pairs of GPU and NIC), ``boot_proposal`` (what the kernel's command line would need for them), ``gpu_nic_checks``,
-``facts`` (verdicts from facts), ``drift``, ``counters``, ``fleet`` (hosts together), ``qos``, ``fabric``,
-``site_checks``, ``plan`` (what is tried), ``live`` (verdicts of it), ``judge`` (all of them), ``ping``, ``arp``,
-``iblinkinfo``, ``lldp``, ``driver_watch``.
+``facts`` (verdicts from facts), ``partitions``, ``drift``, ``counters``, ``fleet`` (hosts together), ``qos``,
+``fabric``, ``site_checks``, ``plan`` (what is tried), ``crossing`` (what is tried between rails), ``live`` and
+``rails`` (verdicts of it), ``judge`` (all of them), ``ping``, ``arp``, ``iblinkinfo``, ``lldp``, ``driver_watch``.
 
 May import rooms up to ``_prepare``, ``document`` and ``bandwidth``.
 """

@@ -19,7 +19,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import (
     facts,
     fleet,
     live,
+    partitions,
     qos,
+    rails,
     site_checks,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
@@ -44,6 +46,7 @@ def _of_node(node: HostEvidence) -> List[Check]:
     found = [node.unanswered(text) for text in node.unusable]
     found += node.guarded("its facts", lambda: _of_state([node], facts.of_node(node)))
     found += node.guarded("its quality of service", lambda: _of_state([node], qos.of_node(node)))
+    found += node.guarded("its partitions", lambda: partitions.of_node(node))
     found += node.guarded("its comparison with the plan", lambda: drift.of_node(node) if node.facts else [])
     sent = node.sent if node.facts else None
     return found + node.guarded("the checks of rdma_verify_checks", lambda: site_checks.of_node(node, sent))
@@ -70,5 +73,6 @@ def judge(
     if not untried and now is not None:
         checks += [check for node in nodes for check in _counters(node, now)]
     checks += [] if untried else fabric.of_fleet(nodes, tests)
+    checks += rails.of_fleet(nodes, tests, untried)
     tried, measurements = live.of_fleet(nodes, tests, untried)
     return RingResult([*checks, *tried], measurements)

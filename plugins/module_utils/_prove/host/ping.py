@@ -34,12 +34,16 @@ _COMPLAINT = re.compile(r"^(?:\S*ping: |From \S+ icmp_seq=[0-9]+ )(.+)$", re.MUL
 
 @dataclass(frozen=True)
 class PathProbe:
-    """``mtu`` is the size in bytes of the packets that should get through, IP header included."""
+    """``mtu`` is the size in bytes of the packets that should get through, IP header included.
+
+    ``netdev`` is the one that sends them, ``None`` where the routes say which.
+    """
 
     name: str
     source: str
     target: str
     mtu: int
+    netdev: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,10 @@ def parse(text: str, status: int) -> PingResult:
 def ping(probe: PathProbe, payload: int) -> PingResult:
     """Send a few packets that nothing may fragment."""
     argv = ["ping", "-n", "-c", str(_COUNT), "-i", "0.2", "-W", str(_WAIT), "-M", "do", "-s", str(payload)]
+    # RoCE, too, sends from the netdev of its GID only (rdma_addr_find_l2_eth_by_grh in the kernel's addr.c).
+    netdev = [] if probe.netdev is None else ["-I", probe.netdev]
     try:
-        done = command.run([*argv, "-I", probe.source, probe.target])
+        done = command.run([*argv, *netdev, "-I", probe.source, probe.target])
     except HostError as error:
         return PingResult(complaint=str(error), usable=False)
     if done.rc == command.NOT_INSTALLED:

@@ -65,10 +65,10 @@ def rounds(hosts: Sequence[_T], pairs: str) -> List[List[Tuple[_T, _T]]]:
 
 PREFIX = "rdma_verify_"
 # Seconds from the end of one client to the start of the next, at most.
-_BETWEEN = 30
+BETWEEN = 30
 _LATENCY_ITERATIONS = 1000
 # About how long a bandwidth test takes, and the first TCP port of perftest, as everywhere.
-_SECONDS, _TCP_PORT = 3.0, 18515
+_SECONDS, TCP_PORT = 3.0, 18515
 
 Figures = Mapping[int, Optional[float]]
 Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
@@ -79,7 +79,7 @@ class Meeting:
     """What one host does in one round: it is ``server`` or ``client`` of ``peer``, with these runs of the module.
 
     ``loopback`` is both, ``idle`` sits the round out. ``expected`` is what each of the runs should give in Gb/s,
-    ``None`` where that cannot be told.
+    ``None`` where that cannot be told. ``crosses`` is whether its runs are between different rails.
     """
 
     role: str = "idle"
@@ -87,13 +87,15 @@ class Meeting:
     seconds: int = 0
     runs: List[Dict[str, Any]] = field(default_factory=list)
     expected: List[Optional[float]] = field(default_factory=list)
+    crosses: bool = False
 
 
 @dataclass
 class HostTests:
     """What one host tries; ``probes``, ``addresses`` and ``fabric_ports`` are options of the module.
 
-    ``ends`` has the ``port`` of each probe and the ``peer`` (a host) that it is sent to, by the probe's name.
+    ``ends`` has the ``port`` of each probe and the ``peer`` (a host) that it is sent to, by the probe's name, and the
+    ``peer_port`` if that is on another rail.
     """
 
     probes: List[Dict[str, Any]] = field(default_factory=list)
@@ -104,7 +106,7 @@ class HostTests:
     rounds: List[Meeting] = field(default_factory=list)
 
 
-def _set(node: HostEvidence, name: str) -> Any:
+def setting(node: HostEvidence, name: str) -> Any:
     return node.values[PREFIX + name]
 
 
@@ -125,7 +127,7 @@ def _of_gid(port: Port) -> Optional[Address]:
     return gid.ipv4_mapped or gid
 
 
-def _pair(port: Port, other: Port) -> Optional[Tuple[str, str]]:
+def address_pair(port: Port, other: Port) -> Optional[Tuple[str, str]]:
     """An address of each port, of the same version of IP: those of their GIDs, or in one network, or any."""
     every = itertools.product(_interfaces(port), _interfaces(other))
     pairs = [(address, peer) for address, peer in every if address.version == peer.version]
@@ -135,7 +137,7 @@ def _pair(port: Port, other: Port) -> Optional[Tuple[str, str]]:
     return next(((str(address.ip), str(peer.ip)) for address, peer in used + near + pairs), None)
 
 
-def _live(node: HostEvidence) -> Dict[int, Tuple[Hca, Port]]:
+def usable_rails(node: HostEvidence) -> Dict[int, Tuple[Hca, Port]]:
     """HCA and port of each rail that can be tried now."""
     usable = {name: (hca, port) for hca, port, name in node.ports()}
     return {rail: usable[name] for rail, name in node.rails.items() if name in usable}
@@ -159,52 +161,52 @@ def _runs(
     expected: Figures,
 ) -> List[Dict[str, Any]]:
     """Options for one end. ``others`` has the server's address by rail, for the client."""
-    live = _live(node)
+    live = usable_rails(node)
     found = []
     for place, (test, rail) in enumerate((test, rail) for test in tests for rail in rails):
         hca, port = live[rail]
-        size = int(_set(node, "message_size")) if test in perftest_parse.BANDWIDTH else None
+        size = int(setting(node, "message_size")) if test in perftest_parse.BANDWIDTH else None
         run = {
             "name": name_of(test, hca, port),
             "test": test,
             "hca": hca.name,
             "port": port.number,
-            "tcp_port": _TCP_PORT + place,
+            "tcp_port": TCP_PORT + place,
             "iterations": _LATENCY_ITERATIONS,
         }
         if size is not None:
             run["iterations"] = threshold.iterations(expected[rail], size, _SECONDS)
-        optional = {"size": size, "gid_index": _gid_index(port), "address": others.get(rail)}
+        optional = {"size": size, "gid_index": gid_index(port), "address": others.get(rail)}
         found.append({**run, **{key: value for key, value in optional.items() if value is not None}})
     return found
 
 
-def _gid_index(port: Port) -> Optional[int]:
+def gid_index(port: Port) -> Optional[int]:
     return port.roce_v2_gid_index if port.link_layer == "Ethernet" else None
 
 
-def _possible(port: Port, other: Port) -> bool:
+def possible(port: Port, other: Port) -> bool:
     """Whether two ports can talk: one link layer, and on Ethernet a GID of RoCE v2 each."""
     layers = {port.link_layer, other.link_layer}
-    return layers == {"InfiniBand"} or (layers == {"Ethernet"} and None not in (_gid_index(port), _gid_index(other)))
+    return layers == {"InfiniBand"} or (layers == {"Ethernet"} and None not in (gid_index(port), gid_index(other)))
 
 
 def _meetings(server: HostEvidence, client: HostEvidence, waiting: int) -> Optional[Tuple[Meeting, Meeting]]:
     """Server's and client's part of one round; ``waiting`` is how many clients come one after another."""
-    mine, theirs = _live(server), _live(client)
-    rails = [rail for rail in mine if rail in theirs and _possible(mine[rail][1], theirs[rail][1])]
-    if not rails or not _set(server, "tests"):
+    mine, theirs = usable_rails(server), usable_rails(client)
+    rails = [rail for rail in mine if rail in theirs and possible(mine[rail][1], theirs[rail][1])]
+    if not rails or not setting(server, "tests"):
         return None
-    tests, limit = _set(server, "tests"), int(_set(server, "time_limit"))
+    tests, limit = setting(server, "tests"), int(setting(server, "time_limit"))
     shares = (_sharing(mine), _sharing(theirs))
     expected: Dict[int, Optional[float]] = {}
     addresses: Dict[int, Optional[str]] = {}
     for rail in rails:
         ends = [threshold.capacity(*live[rail], share[rail]) for live, share in zip((mine, theirs), shares)]
         expected[rail] = threshold.lower(*ends)
-        pair = _pair(mine[rail][1], theirs[rail][1])
+        pair = address_pair(mine[rail][1], theirs[rail][1])
         addresses[rail] = pair[0] if pair else server.address
-    until = (limit + _BETWEEN) * len(tests) * waiting
+    until = (limit + BETWEEN) * len(tests) * waiting
     figures = [expected[rail] for _test in tests for rail in rails]
     served = _runs(server, rails, tests, {}, expected)
     asked = _runs(client, rails, tests, addresses, expected)
@@ -220,25 +222,25 @@ def _meetings(server: HostEvidence, client: HostEvidence, waiting: int) -> Optio
 
 
 def _loopback(node: HostEvidence) -> Meeting:
-    live = _live(node)
-    rails = [rail for rail, (_hca, port) in live.items() if _possible(port, port)]
-    tests = [test for test in _set(node, "tests") if test in perftest_parse.BANDWIDTH]
-    if not _set(node, "loopback") or not rails or not tests:
+    live = usable_rails(node)
+    rails = [rail for rail, (_hca, port) in live.items() if possible(port, port)]
+    tests = [test for test in setting(node, "tests") if test in perftest_parse.BANDWIDTH]
+    if not setting(node, "loopback") or not rails or not tests:
         return Meeting()
     shares = _sharing(live)
     expected = {rail: threshold.capacity(*live[rail], shares[rail]) for rail in rails}
     figures = [expected[rail] for _test in tests for rail in rails]
     return Meeting(
-        "loopback", node.host, int(_set(node, "time_limit")), _runs(node, rails, tests, {}, expected), figures
+        "loopback", node.host, int(setting(node, "time_limit")), _runs(node, rails, tests, {}, expected), figures
     )
 
 
 def _add_probes(tests: HostTests, node: HostEvidence, peer: HostEvidence) -> None:
-    mine, theirs = _live(node), _live(peer)
+    mine, theirs = usable_rails(node), usable_rails(peer)
     for rail in mine:
         if rail in theirs:
             hca, port = mine[rail]
-            pair = _pair(port, theirs[rail][1])
+            pair = address_pair(port, theirs[rail][1])
             if pair and port.netdev and port.netdev.mtu:
                 ends = {"port": f"{hca.name}/{port.number}", "peer": peer.host}
                 name = " ".join(ends.values())
@@ -255,25 +257,33 @@ def _claims(node: HostEvidence) -> Iterator[Dict[str, str]]:
                 yield {"netdev": netdev.name, "address": str(address.ip)}
 
 
+def groups_of(nodes: Sequence[HostEvidence]) -> Dict[str, List[HostEvidence]]:
+    """The hosts with facts by group, in natural order."""
+    groups: Dict[str, List[HostEvidence]] = {}
+    for node in sorted(nodes, key=lambda node: natural_key(node.host)):
+        if node.facts is not None:
+            groups.setdefault(node.group, []).append(node)
+    return groups
+
+
 def plan(nodes: Sequence[HostEvidence], forks: int = 5) -> Dict[str, HostTests]:
     """What each host tries, in as many rounds as the largest group needs. ``forks`` is how many Ansible serves at once.
 
     Of the variables of a group, those of its first host decide about pairs.
     """
     found = {node.host: HostTests() for node in nodes}
-    groups: Dict[str, List[HostEvidence]] = {}
-    for node in sorted(nodes, key=lambda node: natural_key(node.host)):
-        if node.facts is not None:
-            groups.setdefault(node.group, []).append(node)
+    groups = groups_of(nodes)
+    for members in groups.values():
+        for node in members:
             found[node.host].addresses = list({tuple(claim.values()): claim for claim in _claims(node)}.values())
             found[node.host].loopback = _loopback(node)
     for members in groups.values():
         # Whoever asks gets the links of the whole fabric.
-        able = [(node, host_fabric.ports(node)) for node in members if _set(node, "fabric")]
+        able = [(node, host_fabric.ports(node)) for node in members if setting(node, "fabric")]
         asking = next(((node, ports) for node, ports in able if ports), None)
         if asking:
             found[asking[0].host].fabric_ports = asking[1]
-    schedules = [rounds(members, _set(members[0], "pairs")) for members in groups.values()]
+    schedules = [rounds(members, setting(members[0], "pairs")) for members in groups.values()]
     for members, schedule in zip(groups.values(), schedules):
         # Where nothing is measured, each host still has to reach the next: a few packets are no load.
         for node, other in itertools.chain(*(schedule or rounds(members, "ring"))):

@@ -10,5 +10,6 @@ Files in reading order: ``plan`` (which pods), ``probe`` (one pod), ``probe_run`
 says), ``topo`` (what nvidia-smi says there), ``allocation`` (what it was given), ``verdicts``, ``netdevs``,
 ``bandwidth`` (between pods), ``nccl`` (logs of workloads), ``transfers``, ``judge`` (all verdicts).
 
-May import ``_discover``, ``_facts``, ``_strategies``, ``_provision``, ``_values``, ``document`` and ``bandwidth``.
+May import ``_discover``, ``_facts``, ``_strategies``, ``_provision``, ``_values``, ``document``, ``bandwidth``, and
+``partitions`` of ``host``.
 """

@@ -25,13 +25,15 @@ Spec = Mapping[str, Any]
 class PodNode:
     """What is known of a pod's node: its facts before and after, and what its drivers published before.
 
-    ``in_use`` is what others held before, as the module pod_probe says it.
+    ``in_use`` is what others held before, as the module pod_probe says it. ``partitions`` are P_Keys of which its ports
+    must be full members.
     """
 
     before: Facts
     after: Optional[Facts]
     devices: Mapping[Tuple[str, str], model.SliceDevice] = field(default_factory=dict)
     in_use: Sequence[Mapping[str, str]] = ()
+    partitions: Sequence[str] = ()
 
 
 @dataclass

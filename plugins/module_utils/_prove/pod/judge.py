@@ -39,7 +39,8 @@ _DEMAND: Demand = (0.9, None)
 class PodEvidence:
     """``before`` and ``after`` are facts of each node before and after the pods, ``in_use`` is what pods had there.
 
-    ``slices`` are those of the cluster before the pods, ``demands`` has the nodes that demand something of their own.
+    ``slices`` are those of the cluster before the pods, ``demands`` has the nodes that demand something of their own,
+    ``partitions`` by node the P_Keys of which ports must be full members.
     """
 
     before: Mapping[str, Facts]
@@ -47,6 +48,7 @@ class PodEvidence:
     slices: Sequence[Plain] = ()
     in_use: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
     demands: Mapping[str, Demand] = field(default_factory=dict)
+    partitions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def in_use(waves: Iterable[Mapping[str, Sequence[Mapping[str, str]]]]) -> Dict[str, List[Mapping[str, str]]]:
@@ -77,6 +79,7 @@ def judge(
             evidence.after.get(pod.node),
             published.get(pod.node, {}),
             evidence.in_use.get(pod.node, ()),
+            evidence.partitions.get(pod.node, ()),
         )
         request = pod_plan.request_of(pod, requests.get(pod.group, []))
         if request is None:

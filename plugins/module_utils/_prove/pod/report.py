@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import is_number
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pkey
 
 _SECTION = re.compile("==> (.+)")
 _MEMLOCK = re.compile(r"^Max locked memory\s+(unlimited|[0-9]{1,19})(?!\S)", re.MULTILINE)
@@ -35,7 +36,8 @@ class PodReport:
     ``opens`` those of uverbs nodes that can be opened.
 
     ``verbs`` has the RDMA device of each uverbs node that /sys knows, ``ports`` link layer and state by device and
-    port, ``bandwidth`` the output of ib_write_bw by device and port, ``loopback`` that of a port to itself.
+    port, ``pkeys`` the P_Keys of a port, ``bandwidth`` the output of ib_write_bw by device and port, ``loopback`` that
+    of a port to itself.
     ``topo`` is what ``nvidia-smi topo -m`` says, empty where there is no nvidia-smi.
     ``has_addresses`` and ``has_perftest`` are false where the image could not tell. ``complete``: the script came to
     its end.
@@ -46,6 +48,7 @@ class PodReport:
     opens: List[str] = field(default_factory=list)
     verbs: Dict[str, str] = field(default_factory=dict)
     ports: Dict[Tuple[str, int], Tuple[str, str]] = field(default_factory=dict)
+    pkeys: Dict[Tuple[str, int], List[str]] = field(default_factory=dict)
     netdevs: Dict[str, PodNetdev] = field(default_factory=dict)
     bandwidth: Dict[Tuple[str, int], str] = field(default_factory=dict)
     loopback: Dict[Tuple[str, int], str] = field(default_factory=dict)
@@ -95,6 +98,9 @@ def report(output: str) -> PodReport:
     for device, port, layer, state in _rows(sections.get("ports", ""), 4):
         if is_number(port):
             found.ports[device, int(port)] = (layer, state.split(": ")[-1])
+    for device, port, key in _rows(sections.get("pkeys", ""), 3):
+        if is_number(port) and pkey.is_pkey(key):
+            found.pkeys.setdefault((device, int(port)), []).append(key)
     for name, mac, mtu, carrier in _rows(sections.get("netdevs", ""), 4):
         if is_number(mtu):
             found.netdevs[name] = PodNetdev(mac, int(mtu), carrier == "1")

@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import partitions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import topo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import Allocated, PodNode, Spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs import NetdevJudge
@@ -159,6 +160,18 @@ class _Judge(NetdevJudge):
                     remedy = "Check the netdev's state in the pod and, with InfiniBand, the subnet manager."
                     yield self.check("port", "fail", f"{name} is {state} in the pod, it was ACTIVE on the host", remedy)
 
+    def partitions(self) -> Iterator[Check]:
+        """Whether its InfiniBand ports are full members, in the pod, of the partitions that the group demands."""
+        for nic in self.nics:
+            for port in nic.ports:
+                if port.link_layer == "InfiniBand":
+                    has = self.report.pkeys.get((nic.text, port.number), ())
+                    for demanded in self.node.partitions:
+                        verdict, text, remedy = partitions.verdict(f"{nic.text}/{port.number}", has, demanded)
+                        yield self.check(
+                            partitions.WHAT, verdict, f"{text} (in the pod)", remedy, pkey=demanded, pkeys=list(has)
+                        )
+
     def fallback(self) -> Optional[Check]:
         """Whether programs find RDMA here: where they do not, NCCL and UCX use TCP and say nothing."""
         names = {nic.text: nic.hca.uverbs.name if nic.hca and nic.hca.uverbs else "" for nic in self.nics}
@@ -219,7 +232,7 @@ def checks(
     found: List[Optional[Check]] = [judge.runs()]
     found += [judge.allocation(), judge.paths()] if spec else []
     if report.complete:
-        found += [judge.nodes(), *judge.ports(), judge.fallback()]
+        found += [judge.nodes(), *judge.ports(), *judge.partitions(), judge.fallback()]
         found += [*(judge.netdevs() if request.moves else ()), judge.cni(), judge.memlock()]
     found += list(judge.returned() if request.moves else ())
     return [check for check in found if check is not None]

@@ -7,9 +7,9 @@
 """What a document says to a reader, before it has a form.
 
 Files in reading order: ``findings``, ``causes`` (which follow from others), ``earlier`` (which are new), ``commands``
-(what to run), ``drift``, ``preview`` (what a run would write), ``bandwidth``, ``transfers`` (figures of the benchmark),
-``most`` (how much of it of one host), ``fleet``, ``topology``, ``text`` (how values look), ``formats`` (HTML, JUnit,
-metrics, terminal).
+(what to run), ``drift``, ``preview`` (what a run would write), ``bandwidth``, ``rails``, ``transfers`` (figures of the
+benchmark), ``most`` (how much of it of one host), ``fleet``, ``topology``, ``text`` (how values look), ``formats``
+(HTML, JUnit, metrics, terminal).
 
 May import ``_facts``, ``_values``, ``document`` and ``benchmark``.
 """

@@ -65,6 +65,32 @@ def test_what_the_command_line_sets_is_a_text(facts_of: Callable[..., Any]) -> N
     assert waves(found, sample="0") == waves(found, sample=0) != waves(found, sample=1)
 
 
+@pytest.mark.parametrize(
+    ("table", "verdict", "text"),
+    [
+        (["0x8001"], "pass", "is a full member of partition 0x8001 (in the pod)"),
+        (["0x0001"], "warn", "is only a limited member of partition 0x8001 (0x0001)"),
+        (["0xffff"], "fail", "is not a member of partition 0x8001: it has 0xffff (in the pod)"),
+        ([], "impossible", "the P_Keys of mlx5_"),
+    ],
+)
+def test_partitions_are_those_that_a_pod_sees(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], table: list[str], verdict: str, text: str
+) -> None:
+    """Whatever the facts of the node say, as a VF has a table of its own."""
+    for pod in pods:
+        lines = pod["result"]["output"].splitlines()
+        at = lines.index("==> pkeys") + 1
+        ports = [line.split()[:2] for line in lines[at : lines.index("==> netdevs")]]
+        lines[at : lines.index("==> netdevs")] = [" ".join([*port, key]) for port in ports for key in table]
+        pod["result"]["output"] = "\n".join(lines)
+    found = judged(pods, hostvars={name: {"rdma_verify_pkey": "0x1"} for name in HOSTS})
+    own = [check for check in found["checks"] if check["id"] == "pod.pkey"]
+    assert len(own) == 4
+    assert {check["verdict"] for check in own} == {verdict}
+    assert all(text in check["text"] for check in own)
+
+
 def test_a_pod_that_got_everything(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
     found = judged(pods)
     assert failed(found) == {}

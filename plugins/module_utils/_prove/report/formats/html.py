@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import
     findings,
     fleet,
     most,
+    rails,
     topology,
     transfers,
 )
@@ -207,6 +208,8 @@ def html(document: VerifyDocument) -> str:
         shapes=[(shape, [drawing.draw(node) for node in shape.numa]) for shape in shapes],
         bandwidth=_bandwidth(document),
         command=lambda mend, hosts: commands.command(mend, hosts, document).line,
+        rails=rails.tables(document),
+        rails_legend=rails.LEGEND,
         worst=bandwidth.worst(document.bandwidth, _WORST),
         transfers=transfers.groups(document.benchmark) if document.benchmark else [],
         transfers_verdict=transfers.verdict(document.benchmark) if document.benchmark else "",

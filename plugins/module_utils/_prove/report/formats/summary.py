@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Dict, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Measurement, VerifyDocument
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, commands
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report import bandwidth, commands, rails
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findings import (
     Picture,
     ReportFinding,
@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 UP_TO = 40
 _BANDWIDTH_UP_TO = 12
+_RAILS_UP_TO = 1
 _NOT_JUDGED_UP_TO = 6
 _NAMES_UP_TO = 48
 _COMMAND_UP_TO = 240
@@ -50,6 +51,19 @@ def _bandwidth(document: VerifyDocument) -> List[str]:
     shown = rows[: _BANDWIDTH_UP_TO + 1]
     left_out = len(rows) - len(shown)
     return aligned(shown, left=3) + ([f"and {left_out} more, in the report"] if left_out else [])
+
+
+def _rails(document: VerifyDocument) -> List[str]:
+    """The tables of groups that a sentence of a check does not describe."""
+    shown = [table for table in rails.tables(document) if not table.uniform]
+    lines = []
+    for table in shown[:_RAILS_UP_TO]:
+        rows = [[f"rails of {clean(table.group)}", *map(str, table.rails)]]
+        rows += [[str(rail), *(cell.text for cell in row)] for rail, row in zip(table.rails, table.rows)]
+        lines += aligned(rows, left=1)
+    left_out = len(shown) - _RAILS_UP_TO
+    lines += [f"and {counted(left_out, 'group')} more, in the report"] if left_out > 0 else []
+    return [*lines, f"({rails.LEGEND})"] if lines else []
 
 
 def _where(hosts: Sequence[str], groups: Sequence[str]) -> str:
@@ -121,7 +135,7 @@ def summary(document: VerifyDocument) -> str:
     shown = picture(document)
     made = f", {document.created}" if document.created else ""
     head = f"{shown.verdict.upper()}: {shown.headline} (collection {document.collection}{made})"
-    parts = [[head, *_since(document)], _counts(shown), _bandwidth(document)]
+    parts = [[head, *_since(document)], _counts(shown), _bandwidth(document), _rails(document)]
     run = [_command(command) for command in commands.commands(document)]
     mending = ["Commands that fix findings, in this order:", *run] if run else []
     impossible = _not_judged(shown)

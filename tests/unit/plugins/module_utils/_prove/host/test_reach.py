@@ -53,6 +53,20 @@ def test_what_ping_says(name: str, status: int, expected: PingResult) -> None:
     assert said(name, status) == expected
 
 
+@pytest.mark.parametrize(("netdev", "options"), [(None, []), ("ens1np0", ["-I", "ens1np0"])])
+def test_how_ping_is_called(monkeypatch: pytest.MonkeyPatch, netdev: Any, options: List[str]) -> None:
+    called: List[List[str]] = []
+
+    def run(argv: List[str]) -> Any:
+        called.append(argv)
+        raise HostError("not here")
+
+    monkeypatch.setattr(command, "run", run)
+    ping.ping(PathProbe("x", "10.7.0.1", "10.7.1.2", 9000, netdev), 8972)
+    common = ["ping", "-n", "-c", "2", "-i", "0.2", "-W", "2", "-M", "do", "-s", "8972"]
+    assert called == [[*common, *options, "-I", "10.7.0.1", "10.7.1.2"]]
+
+
 def test_ping_that_says_nothing() -> None:
     assert ping.parse("", 1) == PingResult(complaint="exit status 1")
 
@@ -123,7 +137,49 @@ print(json.dumps(arp.probe_all(own)))
 
 
 def test_on_a_wire_the_other_station_is_found(tmp_path: Path) -> None:
-    missing = [name for name in ("unshare", "nsenter", "ip") if shutil.which(name, path=_path()) is None]
+    found = on_a_wire(tmp_path, WIRE, SCRIPT)
+    assert [bool(result["other"]) for result in found] == [True, False, False]
+    assert [bool(result["skipped"]) for result in found] == [False, False, True]
+
+
+# Two hosts with a wire for each of two rails, which do not reach each other. Strict ARP, as prepare configures it.
+RAILS = """\
+set -e
+unshare --net sh -c 'ip link set lo up; echo ready; read line' <&3 >$DIR/other &
+other=$!
+while ! grep -qs ready $DIR/other; do sleep 0.01; done
+strict='cd /proc/sys/net/ipv4/conf/all && echo 1 >arp_ignore && echo 2 >arp_announce'
+nsenter --target $other --net sh -c "$strict"
+for rail in 0 1; do
+    ip link add near$rail type veth peer name far$rail
+    ip link set far$rail netns $other
+    ip address add 10.7.$rail.1/24 dev near$rail
+    ip link set near$rail up
+    nsenter --target $other --net ip address add 10.7.$rail.2/24 dev far$rail
+    nsenter --target $other --net ip link set far$rail up
+done
+while [ "$(cat /sys/class/net/near0/carrier /sys/class/net/near1/carrier | tr -d '\\n')" != 11 ]; do sleep 0.01; done
+"$PYTHON" -c "$SCRIPT"
+"""
+PINGS = """\
+import json, sys
+sys.path[:0] = {path!r}
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import ping
+ways = [("10.7.0.2", "near0"), ("10.7.1.2", None), ("10.7.1.2", "near0")]
+print(json.dumps(ping.probe_all([ping.PathProbe("", "10.7.0.1", target, 1500, netdev) for target, netdev in ways])))
+"""
+
+
+def test_only_the_netdev_says_over_which_rail_a_ping_goes(tmp_path: Path) -> None:
+    found = on_a_wire(tmp_path, RAILS, PINGS, "ping")
+    assert [result["usable"] for result in found] == [True, True, True]
+    # The second one is answered by way of the other rail, whatever its source is.
+    assert [result["whole"] for result in found] == [True, True, False]
+
+
+def on_a_wire(tmp_path: Path, wire: str, script: str, *tools: str) -> List[Dict[str, Any]]:
+    """What a script prints in one of two network namespaces that are connected so."""
+    missing = [name for name in ("unshare", "nsenter", "ip", *tools) if shutil.which(name, path=_path()) is None]
     if os.geteuid() != 0 or missing:
         pytest.skip(f"needs root{''.join(' and ' + name for name in missing)}")
     if subprocess.run(["unshare", "--net", "--mount", "true"], env={"PATH": _path()}, check=False).returncode:
@@ -134,10 +190,10 @@ def test_on_a_wire_the_other_station_is_found(tmp_path: Path) -> None:
         "PATH": _path(),
         "DIR": str(tmp_path),
         "PYTHON": sys.executable,
-        "SCRIPT": SCRIPT.format(path=sys.path),
+        "SCRIPT": script.format(path=sys.path),
     }
     # sysfs shows the network namespace in which it was mounted.
-    argv = ["unshare", "--net", "--mount", "sh", "-c", f"exec 3<&0; mount -t sysfs none /sys; {WIRE}"]
+    argv = ["unshare", "--net", "--mount", "sh", "-c", f"exec 3<&0; mount -t sysfs none /sys; {wire}"]
     try:
         done = subprocess.run(argv, env=environment, stdin=read, stdout=subprocess.PIPE, timeout=60, check=False)
     finally:
@@ -145,8 +201,7 @@ def test_on_a_wire_the_other_station_is_found(tmp_path: Path) -> None:
         os.close(read)
     assert done.returncode == 0
     found: List[Dict[str, Any]] = json.loads(done.stdout)
-    assert [bool(result["other"]) for result in found] == [True, False, False]
-    assert [bool(result["skipped"]) for result in found] == [False, False, True]
+    return found
 
 
 def _path() -> str:
