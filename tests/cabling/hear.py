@@ -53,7 +53,8 @@ def _switch(netdev: str, name: str, port: str) -> None:
     if not name:
         return
     socket = f"/run/{netdev}.socket"
-    daemon = ["lldpd", "-d", "-u", socket, "-I", "swp1"]
+    # A switch has no configuration in files; those here are the node's.
+    daemon = ["lldpd", "-d", "-u", socket, "-I", "swp1", "-O", "/dev/null"]
     subprocess.Popen([*enter, *daemon], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _until(lambda: os.path.exists(socket))
     # It speaks every second, and what it says holds for longer than a slow machine takes to hear it.
