@@ -24,7 +24,8 @@ class Systemd:
     """systemd with one unit, which is there once its package is installed."""
 
     def __init__(self, load: str = "not-found", enabled: str = "", active: str = "inactive") -> None:
-        self.load, self.enabled, self.active, self.asked = load, enabled, active, []  # type: ignore[var-annotated]
+        self.load, self.enabled, self.active = load, enabled, active
+        self.asked: List[str] = []
         self.starts = True
 
     def install(self, starts: bool) -> None:
@@ -214,7 +215,8 @@ def test_a_name_that_would_match_others_is_refused(tmp_path: Path) -> None:
 
 def test_without_a_port_there_is_nothing_and_it_is_said(tmp_path: Path) -> None:
     node = Node(tmp_path)
-    for netdevs in ([], None):
+    nothing: List[Optional[List[str]]] = [[], None]
+    for netdevs in nothing:
         (warning,) = node.run(netdevs=netdevs)["warnings"]
         assert "no Ethernet port" in warning
     assert (node.files, node.systemd.asked) == ([], [])
