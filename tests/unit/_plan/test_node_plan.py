@@ -56,11 +56,11 @@ NOT_PLANNED = {
 }
 OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}, "attributes": {"keep"}}
 # A host has one strategy: what is asked for each part whose daemon is that of a strategy.
-OF_STRATEGY = {
+OF_STRATEGY: dict[str, dict[str, Any]] = {
     "attributes": {"rdma_strategy": "dra", "rdma_driver_attributes": True},
     "lldpd": {"rdma_cabling_lldpd": True},
 }
-INJECT = {"rdma_strategy": "inject"}
+INJECT: dict[str, Any] = {"rdma_strategy": "inject"}
 ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}
 
 
