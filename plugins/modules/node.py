@@ -157,6 +157,10 @@ options:
         is one file as well (C(/usr/local/libexec/zerocopy-rdma/attributes.pyz)), runs as the unit
         C(zerocopy-rdma-attributes.service), and is restarted if its program or its unit changed. It reads its
         configuration (C(/etc/zerocopy-rdma/attributes.json)) again by itself.
+      - The daemon C(lldpd) is that of the distribution. It listens on C(netdevs), also while they are in pods, and
+        sends nothing (C(/etc/lldpd.d/zerocopy-rdma.conf)). One that somebody else has configured, or that runs without
+        this configuration, is left as it is, with a warning. Packages are not installed by this module; with
+        V(absent), the package stays, and the daemon is stopped and disabled.
     type: dict
   images:
     description:
@@ -427,6 +431,12 @@ attributes:
   returned: for C(daemons), if this daemon runs or is to run, or is removed
   type: dict
   sample: {unit: zerocopy-rdma-attributes.service, service: active, changes: []}
+lldpd:
+  description:
+    - The same of C(lldpd). C(package) has to be installed before another call starts it; it is empty if it is.
+  returned: for C(daemons), if this collection's configuration of it is there or is to be, or is removed
+  type: dict
+  sample: {unit: lldpd.service, package: "", service: active, changes: []}
 config_error:
   description: Why the plugin still uses an older configuration. V(null) if it uses the current one.
   returned: for C(daemons), if one runs or is to run

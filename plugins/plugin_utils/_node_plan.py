@@ -30,6 +30,7 @@ LINKS = ("rdma_links_", "rdma_discover_", "rdma_kernel_netns_mode")
 _NODE = (
     plan_variables.STRATEGY,
     *("rdma_discover_", "rdma_kernel_", "rdma_links_", "rdma_runtime_", "rdma_exporter_"),
+    "rdma_cabling_lldpd",
     # Images of strategies, and the plugin for injection.
     *(f"{role}_" for role in registry.roles()),
 )

@@ -24,19 +24,21 @@ def _hca(number: int) -> Hca:
     return Hca(f"mlx5_{number}", ports=[Port(1, "ACTIVE", "LinkUp", "Ethernet", netdev=netdev)])
 
 
-def test_two_switches_and_one_that_is_silent() -> None:
+def test_our_configuration_hears_switches_and_tells_them_nothing() -> None:
     found = machine.run("hear.py")
+    assert found["sent"] == {"rail0": 0, "rail1": 0, "rail3": 0, "mgmt0": 0}
     assert found["before"]["code"] == LLDP_STOPPED
     assert found["nobody"]["code"] == LLDP_RIGHTS
     answer = LldpAnswer("", "", [read.typed(LldpNeighbour, each) for each in found["heard"]])
-    facts = Facts(hcas=[_hca(number) for number in range(3)])
+    facts = Facts(hcas=[_hca(number) for number in range(4)])
     views = of_host("h1", "h100", facts, {}, Fabric([], {}), answer)
     near = [view.neighbour for view in views]
     assert [each and (each.switch, each.port, each.alias) for each in near] == [
         ("leaf-1", "Ethernet1/12", "swp1"),
         ("\u001b[31m=leaf,2<b>", "Ethernet1/12", "swp1"),
         None,
+        ("leaf-4", "Ethernet1/12", "swp1"),
     ]
     chassis = {each.id for each in near if isinstance(each, Neighbour)}
-    assert len(chassis) == 2
+    assert len(chassis) == 3
     assert views[2].reason == LLDP_SILENT

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from cluster import gpus, node_programs, plugins
 from gpu_driver import programs
-from vmlab import cache, image, lifecycle, prerequisites, snapshot, tools, topology
+from vmlab import cache, image, kernel_module, lifecycle, prerequisites, snapshot, tools, topology
 from vmlab.paths import CACHE, SSH_CONFIG
 from vmlab.progress import LabError, say
 
@@ -30,6 +30,10 @@ def _arguments() -> argparse.Namespace:
     commands.add_parser("down", help="stop and remove everything")
     reboot = commands.add_parser("reboot", help="reboot a node and wait until it has booted again")
     reboot.add_argument("node")
+    module = commands.add_parser("module", help="load a kernel module of the lab on a node, now and at every boot")
+    module.add_argument("node")
+    module.add_argument("name")
+    module.add_argument("option", nargs="*", help="as modprobe takes them")
     commands.add_parser("save", help="keep memory and disks of the guests as they are now")
     commands.add_parser("restore", help="bring the guests back to where they were saved")
     commands.add_parser("status", help="show what runs")
@@ -60,6 +64,8 @@ def _run(options: argparse.Namespace) -> int:
         lifecycle.down()
     elif options.command == "reboot":
         lifecycle.reboot(topology.node(options.node))
+    elif options.command == "module":
+        kernel_module.install(options.name, topology.node(options.node), " ".join(options.option))
     elif options.command == "save":
         snapshot.save()
     elif options.command == "restore":

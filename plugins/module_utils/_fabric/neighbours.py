@@ -159,6 +159,17 @@ def _physical(facts: Facts) -> Iterator[Tuple[Hca, Port]]:
                 yield hca, port
 
 
+def _lldp_name(port: Port) -> Optional[str]:
+    """The netdev by whose name lldpd hears the other end: of a bond, the slave that is the port's."""
+    return (port.netdev.slave if port.netdev.bond else port.netdev.name) if port.netdev else None
+
+
+def lldp_netdevs(facts: Facts) -> List[str]:
+    """The netdevs on which lldpd has to listen, sorted."""
+    names = {_lldp_name(port) for _hca, port in _physical(facts) if port.link_layer == "Ethernet"}
+    return sorted(name for name in names if name)
+
+
 def _infiniband(port: Port, fabric: Fabric, in_pod: bool) -> Tuple[str, str, Optional[Neighbour]]:
     guid = port_guid(port)
     found = fabric.neighbour(guid) if guid else None
@@ -178,8 +189,8 @@ def _infiniband(port: Port, fabric: Fabric, in_pod: bool) -> Tuple[str, str, Opt
 
 def _ethernet(port: Port, answer: LldpAnswer, in_pod: bool) -> Tuple[str, str, Optional[Neighbour]]:
     netdev = port.netdev
-    names = {netdev.slave if netdev.bond else netdev.name} if netdev else set()
-    heard = [each for each in answer.neighbours if each.netdev in names]
+    name = _lldp_name(port)
+    heard = [each for each in answer.neighbours if name is not None and each.netdev == name]
     if len({(each.chassis, each.port) for each in heard}) > 1:
         return UNKNOWN, LLDP_SEVERAL, None
     if heard:

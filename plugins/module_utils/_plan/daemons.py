@@ -4,17 +4,18 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The daemons of a node: those of strategies, and the exporter of metrics, which no strategy owns."""
+"""The daemons of a node: those of strategies, and the exporter of metrics and lldpd, which no strategy owns."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import lldp_netdevs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 
-EXPORTER = "exporter"
+EXPORTER, LLDPD = "exporter", "lldpd"
 _START = "_exporter.main"
 _OWN = ("directory", "listen", "interval")
 # Variables of another role, since facts depend on them as well.
@@ -38,6 +39,10 @@ def options(
         found[EXPORTER] = {"host": host, "group": group, **_exporter(values, rails)}
     else:
         found[EXPORTER] = {"root": values["rdma_discover_root"], "state": "absent"}
+    found[LLDPD] = {"root": values["rdma_discover_root"], "state": "absent"}
+    if wanted and values["rdma_cabling_lldpd"]:
+        known = None if facts is None else lldp_netdevs(facts)
+        found[LLDPD] = {**found[LLDPD], "netdevs": known, "state": "present"}
     return found
 
 

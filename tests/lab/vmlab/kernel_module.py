@@ -38,13 +38,14 @@ def build(name: str, suite: str, kernel: str) -> Path:
     return cache.entry(f"module-{kernel}-{digest.hexdigest()[:12]}", compile_it) / f"{name}.ko"
 
 
-def install(name: str, node: Node) -> None:
-    """Load the module on a guest, now and at every boot, before anything that it is to see."""
+def install(name: str, node: Node, options: str = "") -> None:
+    """Load the module with these options on a guest, now and at every boot, before anything that it is to see."""
     kernel = network.ssh(node.name, "uname -r").stdout.strip()
     module = build(name, node.suite, kernel)
     directory = f"/lib/modules/{kernel}/extra"
     _run(node, name, f"mkdir -p {directory}")
     tools.copy(node, module, f"{directory}/{name}.ko")
+    _run(node, name, f"echo 'options {name} {options}' >/etc/modprobe.d/{name}.conf" if options else "true")
     _run(node, name, f"depmod && echo {name} >/etc/modules-load.d/{name}.conf && modprobe {name}")
 
 

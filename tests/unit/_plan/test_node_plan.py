@@ -16,7 +16,14 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
+    Facts,
+    Hca,
+    Netdev,
+    PciFunction,
+    Port,
+    Sriov,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
@@ -45,11 +52,15 @@ NOT_PLANNED = {
     "inject": {"interpreter", "digest", "program", "gpu_classes", "socket", "await_seconds"},
     "exporter": {"interpreter", "digest", "program", "gpu_classes"},
     "attributes": {"interpreter", "digest", "program"},
+    "lldpd": set(),
 }
 OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}, "attributes": {"keep"}}
 # A host has one strategy: what is asked for each part whose daemon is that of a strategy.
-OF_STRATEGY = {"attributes": {"rdma_strategy": "dra", "rdma_driver_attributes": True}}
-INJECT = {"rdma_strategy": "inject"}
+OF_STRATEGY: dict[str, dict[str, Any]] = {
+    "attributes": {"rdma_strategy": "dra", "rdma_driver_attributes": True},
+    "lldpd": {"rdma_cabling_lldpd": True},
+}
+INJECT: dict[str, Any] = {"rdma_strategy": "inject"}
 ARCHIVED = {"rdma_driver_archive": "/images/dranet.tar"}
 
 
@@ -127,6 +138,29 @@ def test_the_exporter_knows_the_rails_and_their_rate_and_the_names_of_the_host()
     found = options_of(node_options.present(values(**own), LinkPlan(rails=rails), None, "h100-01", "h100"), "exporter")
     assert (found["rate_gbps"], found["listen"], found["rails"]) == (400.0, "0.0.0.0:9880", rails)
     assert (found["host"], found["group"]) == ("h100-01", "h100")
+
+
+def test_lldpd_listens_on_the_ports_whose_cables_are_checked() -> None:
+    def ethernet(name: str, **own: Any) -> Port:
+        return Port(1, link_layer="Ethernet", netdev=Netdev(name, "netlink", **own))
+
+    facts = Facts(
+        hcas=[
+            Hca("mlx5_1", ports=[ethernet("bond0", bond=True, slave="ens2np0")]),
+            Hca("mlx5_0", ports=[ethernet("ens1np0"), Port(2, link_layer="InfiniBand", netdev=Netdev("ib0", "gid"))]),
+            Hca("mlx5_2", ports=[ethernet("ens1v0")], sriov=Sriov(role="vf")),
+            Hca("rxe0", software=True, ports=[ethernet("eth0")]),
+            Hca("mlx5_3", ports=[Port(1, link_layer="Ethernet")]),
+        ]
+    )
+    own = values(rdma_cabling_lldpd=True)
+    assert options_of(node_options.present(own, LinkPlan(), facts), "lldpd") == {
+        "root": "/",
+        "netdevs": ["ens1np0", "ens2np0"],
+        "state": "present",
+    }
+    assert options_of(node_options.present(own, LinkPlan()), "lldpd")["netdevs"] is None
+    assert options_of(node_options.present(values(), LinkPlan(), facts), "lldpd")["state"] == "absent"
 
 
 def test_attributes_are_those_of_the_facts_and_stay_without_any() -> None:

@@ -4,11 +4,12 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Daemons of this collection on a node, each a program that systemd runs.
+"""Daemons on a node: those of this collection, each a program that systemd runs, and lldpd.
 
 Files in reading order: ``daemon`` (what one is), ``program`` (what all have in common), ``inject`` (the daemon of the
-strategy ``inject``), ``exporter`` (that of metrics), ``attributes`` (that of DRANET's attributes), ``every`` (those
-that there are), ``converge`` (installs, changes and removes one), ``service`` (the running one).
+strategy ``inject``), ``exporter`` (that of metrics), ``attributes`` (that of DRANET's attributes), ``lldpd`` (the
+distribution's), ``every`` (those that there are), ``converge`` (installs, changes and removes one of ours), ``service``
+(the running one).
 
 May import ``_discover``, ``_exporter``, ``_strategies.inject.daemon``, ``_strategies.dra.attributes``,
 ``_prepare.node``, ``_prepare.ledger`` and ``_values``.

@@ -10,7 +10,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import attributes, exporter, inject
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import (
+    attributes,
+    exporter,
+    inject,
+    lldpd,
+)
 
 
 class DaemonKind(NamedTuple):
@@ -24,4 +29,5 @@ DAEMONS: Mapping[str, DaemonKind] = {
     inject.DAEMON.concern: DaemonKind(inject.SPEC, inject.converge),
     exporter.DAEMON.concern: DaemonKind(exporter.SPEC, exporter.converge),
     attributes.DAEMON.concern: DaemonKind(attributes.SPEC, attributes.converge),
+    lldpd.DAEMON.concern: DaemonKind(lldpd.SPEC, lldpd.converge),
 }

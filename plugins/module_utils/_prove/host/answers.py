@@ -57,7 +57,7 @@ class _Difference:
 
 
 @dataclass
-class _Exporter:
+class _Daemon:
     unit: str
     service: Optional[str] = None
     changes: List[_Change] = field(default_factory=list)
@@ -68,7 +68,9 @@ class _Concern:
     changed: bool
     error: Any
     links: Optional[List[_Link]] = None
-    exporter: Optional[_Exporter] = None
+    exporter: Optional[_Daemon] = None
+    attributes: Optional[_Daemon] = None
+    lldpd: Optional[_Daemon] = None
     diff: Optional[List[_Difference]] = None
     changes: List[_Change] = field(default_factory=list)
     warnings: List[Any] = field(default_factory=list)

@@ -38,7 +38,11 @@ _SHOWN = 3
 # A run that mends it is one with the tag of the runtime, whose sentence would be about that.
 EXPORTER_REMEDY = "Configure the exporter as planned."
 # Daemons that a node may have beside that of its strategy, by which their results are found.
-_BESIDE = {"exporter": EXPORTER_REMEDY, "attributes": "Configure the daemon of attributes as planned."}
+_BESIDE = {
+    "exporter": EXPORTER_REMEDY,
+    "attributes": "Configure the daemon of attributes as planned.",
+    "lldpd": "Configure lldpd as planned.",
+}
 
 
 def _mend(concern: str) -> str:
