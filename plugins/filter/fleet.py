@@ -133,7 +133,8 @@ def _node(host: str, hostvars: _inventory.Hostvars) -> plan_fleet.FleetNode:
         rate_gbps=_number(host, variables, "rate_gbps"),
     )
     rdma, malformed = _inventory.facts_of(variables)
-    return plan_fleet.FleetNode(host, _groups.of(hostvars, host, variables), rdma, intent, malformed)
+    silence = "" if rdma else _inventory.silence_of(host, variables)
+    return plan_fleet.FleetNode(host, _groups.of(hostvars, host, variables), rdma, intent, malformed, silence)
 
 
 def fleet(

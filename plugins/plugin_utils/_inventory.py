@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ansible.errors import AnsibleError, AnsibleFilterError
@@ -25,6 +27,9 @@ Hostvars = Mapping[str, Mapping[str, Any]]
 
 # In the variables of a play these can only be templates, of which the value of one host says nothing about the others.
 _NOT_OF_PLAY = ("rdma_links_addresses", "rdma_links_host_number", "rdma_links_ports")
+
+# Characters of what a host said that a table has room for.
+_LONGEST = 200
 
 
 class _BrokenError(Exception):
@@ -147,6 +152,21 @@ def read_facts(host: str, value: Any) -> Facts:
         return read.facts(value)
     except FactsError as error:
         raise AnsibleFilterError(f"{host}: its RDMA facts cannot be used: {error}") from error
+
+
+def silence_of(host: str, variables: Mapping[str, Any]) -> str:
+    """Why this run has no facts of a host, ``unreachable: `` or ``failed: `` and a line; empty if nobody knows.
+
+    What names the host in it is left out, so that hosts with one fault are alike.
+    """
+    try:
+        text = base64.b64decode(str(raw(variables, plan_variables.SILENCE) or ""), validate=True).decode()
+    except ValueError:
+        return ""
+    line = (text.splitlines() or [""])[0]
+    for name in dict.fromkeys([str(raw(variables, "ansible_host") or host), host]):
+        line = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", "<host>", line)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
 def facts_of(variables: Mapping[str, Any]) -> Tuple[Optional[Facts], str]:

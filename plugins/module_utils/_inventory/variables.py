@@ -36,8 +36,8 @@ GROUP, UNGROUPED = "rdma_group", "ungrouped"
 SET, PARENT_NAMESPACE = "rdma_set", "rdma_parent_namespace"
 # How what runs on nodes is rolled out.
 WAIT, MAX_UNAVAILABLE = "rdma_wait", "rdma_max_unavailable"
-# What rdma_discover sets for a host that does not answer.
-SILENT = "rdma_discover_silent"
+# What rdma_discover sets for a host that does not answer, and why it has no answer, in Base64.
+SILENT, SILENCE = "rdma_discover_silent", "rdma_discover_silence"
 _LEFT = re.compile(rf"^(?: +register: ({PREFIX}[a-z_]+)|({PREFIX}[a-z_]+):.*)\n", re.MULTILINE)
 
 
@@ -76,6 +76,7 @@ def results() -> Options:
     """Variables that one play of a run sets for a later one, and users don't. Some hold the whole fleet."""
     of_plays: Options = {
         SILENT: {"type": "bool"},
+        SILENCE: {"type": "str"},
         "rdma_access_anyway": {"type": "bool"},
         "rdma_cluster_access": {"type": "raw"},
         "rdma_drift_blocked": {"type": "raw"},

@@ -39,7 +39,7 @@ class NodeIntent:
 class FleetNode:
     """One inventory host; ``rdma`` is ``None`` when it could not be reached or its facts failed.
 
-    ``malformed`` is what is wrong with the facts it sent, if that is why.
+    ``malformed`` is what is wrong with the facts it sent, if that is why, ``silence`` is why it sent none, if known.
     """
 
     host: str
@@ -47,6 +47,7 @@ class FleetNode:
     rdma: Optional[Facts] = None
     intent: NodeIntent = field(default_factory=NodeIntent)
     malformed: str = ""
+    silence: str = ""
 
 
 @dataclass
@@ -113,7 +114,8 @@ def rows_of(node: FleetNode) -> List[Dict[str, str]]:
     base = dict.fromkeys(COLUMNS, "-")
     base.update(host=node.host, group=node.group, note="")
     if node.rdma is None:
-        return [dict(base, note="no facts: malformed" if node.malformed else "no facts: unreachable or failed")]
+        why = "malformed" if node.malformed else node.silence or "unreachable or failed"
+        return [dict(base, note=f"no facts: {why}")]
     rows = []
     reasons = node.rdma.reasons
     for hca in node.rdma.hcas:

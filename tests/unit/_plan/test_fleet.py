@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import csv
 import dataclasses
@@ -149,6 +150,27 @@ def test_filter_takes_group_and_intent_from_the_inventory(facts_of: Facts) -> No
     assert result["findings"][0]["text"] == "1 usable port, group a100 should have 2"
     assert fleet_filter(["one"], {"one": dict(variables, rdma_group="rack1")})["rows"][0]["group"] == "rack1"
     assert fleet_filter(["one"], {"one": {}})["rows"][0]["note"] == "no facts: unreachable or failed"
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("failed: no such file\nTraceback", "failed: no such file"),
+        (
+            "unreachable: ssh: connect to 192.0.2.1, not to 192.0.2.11",
+            "unreachable: ssh: connect to <host>, not to 192.0.2.11",
+        ),
+        ("failed: one is down", "failed: <host> is down"),
+        ("failed: " + "x" * 500, "failed: " + "x" * 192 + "..."),
+    ],
+)
+def test_a_host_without_facts_has_the_reason(said: str, note: str) -> None:
+    variables = {"ansible_host": "192.0.2.1", "rdma_discover_silent": True}
+    variables["rdma_discover_silence"] = base64.b64encode(said.encode()).decode()
+    assert fleet_filter(["one"], {"one": variables})["rows"][0]["note"] == f"no facts: {note}"
+    # Who sets it in an inventory has it taken for nothing.
+    variables["rdma_discover_silence"] = "no Base64"
+    assert fleet_filter(["one"], {"one": variables})["rows"][0]["note"] == "no facts: unreachable or failed"
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_kubernetes_core_comes_from_the_package_ansible(tmp_path: Path) -> None:
     (block,) = (block for block in SCRIPTS if block.page == "docs/air-gapped.md" and "unzip" in block.script)
     download, *unpack = block.commands
     # The wheel has what pip installs, which the environment of the tests has from it.
-    installed = Path(distribution("ansible").locate_file("ansible_collections/kubernetes/core/MANIFEST.json"))
+    installed = Path(str(distribution("ansible").locate_file("ansible_collections/kubernetes/core/MANIFEST.json")))
     (tmp_path / "bundle").mkdir()
     with zipfile.ZipFile(tmp_path / "bundle/ansible-12.3.0-py3-none-any.whl", "w") as wheel:
         for place in ("kubernetes/core", "ansible/posix"):

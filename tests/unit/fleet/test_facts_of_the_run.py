@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAY
 HOST, OTHER = "lab-01", "lab-02"
 # What a play shows: the size of all that the role has left.
 SIZES = """
-{% set names = query('ansible.builtin.varnames', '^rdma_discover_') %}
+{% set names = query('ansible.builtin.varnames', '^_*rdma_discover_') %}
 {{ dict(names | zip(names | map('extract', hostvars[inventory_hostname]) | map('string') | map('length'))) }}
 """
 SHOWS = {"hosts": HOST, "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": SIZES.strip()}}]}
@@ -134,6 +135,24 @@ def known(tasks: list[dict[str, Any]]) -> list[str]:
     """The hosts of whose facts the last task knew."""
     (shown,) = tasks[-1]["hosts"].values()
     return sorted({row["host"] for row in shown["msg"] if not row["note"].startswith("no facts")})
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (NOWHERE, r"unreachable: .*[Cc]onnect to host <host> port 1: Connection refused.*"),
+        ({"ansible_python_interpreter": "/bin/{{ 'false' }}"}, r"failed: .+"),
+        ({"rdma_discover_root": "/{{ '{{' }} 7 * 6 }}"}, r"failed: .*/\{\{ 7 \* 6 \}\}.*"),
+    ],
+)
+def test_why_a_host_has_no_facts_is_in_its_row(
+    own: dict[str, Any], said: str, fleet: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    fleet[OTHER].update(own)
+    tasks = run([GATHERS, KNOWN], tmp_path, fleet)
+    (shown,) = tasks[-1]["hosts"].values()
+    (note,) = (row["note"] for row in shown["msg"] if row["host"] == OTHER)
+    assert re.fullmatch(f"no facts: {said}", note), note
 
 
 @pytest.mark.parametrize("lost", ["fail", "ping"])

@@ -66,7 +66,7 @@ def test_warnings_and_errors_of_modules_are_shown(old: bool, tmp_path: Path) -> 
     # Whoever owns the node owns what answers there.
     python.write_text(f"#!/bin/sh\ncat <<'EOF'\n{json.dumps(answer)}\nEOF\n")
     python.chmod(0o755)
-    tasks = [{"zerocopy.rdma.rdma_support_info": {}}]
+    tasks: list[dict[str, dict[str, str]]] = [{"zerocopy.rdma.rdma_support_info": {}}]
     (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "n1", "gather_facts": False, "tasks": tasks}]))
     reach = ["-i", "n1,", "-c", "local", "-e", f"ansible_python_interpreter={python}"]
     run = played(tmp_path, *reach, "play.yml", ANSIBLE_DEPRECATION_WARNINGS="true", ANSIBLE_NOCOLOR="true")
