@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import devices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import devices, planned
 
 ATTRIBUTES = "rdma_driver_attributes"
 _START = "_strategies.dra.attributes.main"
@@ -26,7 +26,8 @@ def options(values: Mapping[str, Any], facts: Optional[Facts], rails: Sequence[M
     """The daemon's options for a host with these variables, in their types and with defaults."""
     return {
         "root": values["rdma_discover_root"],
-        "devices": devices.of_node(facts or Facts(), rails),
+        "devices": planned.nics(values, facts or Facts(), rails),
+        "untold": devices.untold(facts or Facts()),
         # Otherwise all NICs of the host are in its facts.
         "keep": facts is None or facts.system.netns_mode == "exclusive",
         "state": "present",

@@ -11,16 +11,13 @@ links will bring included, and which of them share a template.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Sriov
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import coming_vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MODE
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode
@@ -30,52 +27,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
     predict,
     versions,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
-
-
-def _vfs(hca: Hca, pci: PciFunction, number: int) -> Iterator[Hca]:
-    """The first ``number`` VFs of a PF, none where the node does not tell where they will be."""
-    offset, stride = hca.sriov.vf_offset, hca.sriov.vf_stride
-    if not offset or stride is None or (number > 1 and not stride):
-        return
-    for index in range(number):
-        address = values_pci.shifted(pci.address, offset + index * stride)
-        # The kernel is free to choose the names.
-        name = f"{hca.name}v{index}"
-        ports = [
-            replace(port, netdev=port.netdev and replace(port.netdev, name=name, mac=None, addresses=[]), gids=[])
-            for port in hca.ports
-        ]
-        function = replace(pci, address=address, pcie_path=[*pci.pcie_path[:-1], address])
-        yield replace(hca, name=name, pci=function, sriov=Sriov("vf", pf_address=pci.address), ports=ports)
-
-
-def with_vfs(host: str, values: Mapping[str, Any], facts: Facts) -> Facts:
-    """The facts, with the VFs that ``rdma_links_vfs`` is going to create; existing ones are as they are."""
-    number = values.get(VFS) or 0
-    try:
-        pfs = {port.hca for port in host_links.configured(host, values, facts).values()} if number else set()
-    except PlanError:
-        # For the role rdma_links to tell.
-        return facts
-    known = {pci.address for _hca, pci in facts.placed}
-    found: List[Hca] = []
-    barred: List[Excluded] = []
-    for hca, pci in facts.placed:
-        if hca.name not in pfs or hca.sriov.role != "pf":
-            continue
-        for vf in _vfs(hca, pci, number):
-            if vf.pci is None or vf.pci.address in known:
-                continue
-            found.append(vf)
-            for port in vf.ports:
-                why = facts.reasons.get((hca.name, port.number), [])
-                own = reasons.reason(reasons.VF, pf_address=pci.address)
-                barred.append(Excluded(vf.name, port.number, [own, *why]))
-    return replace(facts, hcas=[*facts.hcas, *found], excluded=[*facts.excluded, *barred]) if found else facts
-
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 Found = List[Tuple[str, Problem]]
 
@@ -128,7 +81,7 @@ def _with_vfs(host: InventoryHost, values: Mapping[str, Any], wanted: ClaimInten
     """The same, with the VFs that are still to be created where a template asks for VFs."""
     if host.facts is None or not _of_vfs(wanted):
         return host
-    return replace(host, facts=with_vfs(host.name, values, host.facts))
+    return replace(host, facts=coming_vfs.of_host(host.name, values, host.facts))
 
 
 def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
