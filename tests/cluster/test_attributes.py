@@ -16,20 +16,20 @@ from kubernetes import dynamic
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import (
-    configuration,
-    devices,
-    names,
-)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import configuration, names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes.planned import of_host
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet, from_template
 from ansible_collections.zerocopy.rdma.tests.cluster.dranet_node import DranetNode
 from ansible_collections.zerocopy.rdma.tests.cluster.node_pods import SECONDS
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import plan, template
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed: the driver runs in namespaces of its own")
 
 # Eight HCAs for InfiniBand alone, each below a root complex of its own.
 NAME = "h100-01"
+LINKS = {"rdma_links_rails": 8, "rdma_links_mtu": 2044}
 Published = Dict[str, SliceDevice]
 
 
@@ -64,10 +64,8 @@ def facts(facts_of: Callable[..., Dict[str, Any]]) -> Facts:
 
 
 def planned(facts: Facts) -> configuration.Devices:
-    """The values of the NICs, the n-th of which is in rail n and on leaf n."""
-    rails = [{"name": str(number), "hca": hca.name, "pci": ""} for number, hca in enumerate(facts.hcas)]
-    found = devices.of_node(facts, rails)
-    return {address: {**values, "leaf": f"leaf-{values['rail']}"} for address, values in found.items()}
+    """The values of the NICs, which are in eight rails, all of one leaf group."""
+    return {address: {**values, "leaf": "leaf-1"} for address, values in of_host(NAME, LINKS, facts).items()}
 
 
 def ours(device: SliceDevice) -> Dict[str, Any]:
@@ -98,7 +96,7 @@ def test_the_driver_publishes_what_is_planned(dranet: DranetNode, facts: Facts) 
     (third,) = (ours(device) for device in seen.values() if device.attributes[names.RAIL] == 3)
     assert third == {
         "zerocopy.rdma/rail": 3,
-        "zerocopy.rdma/leaf": "leaf-3",
+        "zerocopy.rdma/leaf": "leaf-1",
         "zerocopy.rdma/rateGbps": 400,
         "zerocopy.rdma/linkLayer": "InfiniBand",
     }
@@ -106,6 +104,19 @@ def test_the_driver_publishes_what_is_planned(dranet: DranetNode, facts: Facts) 
     for device in predict.predicted(NAME, facts, versions.dranet("1.4.0"), versions.gpu("0.5.0")):
         if device.is_rdma_nic:
             assert device.attributes.items() <= seen[str(device.pci)].attributes.items()
+
+
+def test_a_claim_by_rail_gets_that_nic_and_the_next_one_waits(
+    dranet: DranetNode, fleet: Fleet, facts: Facts, facts_of: Callable[..., Dict[str, Any]]
+) -> None:
+    own = {"rdma_driver_attributes": True, "rdma_claims_namespaces": [fleet.namespace], **LINKS}
+    claims = plan({NAME: facts_of(NAME)}, template("third", rails=[3]), **own)
+    assert claims.problems == []
+    fleet.create(claims.objects)
+    seen = dranet.until(as_planned(planned(facts)))
+    placed = fleet.pods([from_template("first", "third"), from_template("second", "third")], waits=1)
+    given = [one.devices["nic-rail3"] for one in placed.values() if one.node == NAME]
+    assert given == [[device.name for device in seen.values() if device.attributes[names.RAIL] == 3]]
 
 
 def test_the_next_scan_has_what_changed(dranet: DranetNode, facts: Facts) -> None:

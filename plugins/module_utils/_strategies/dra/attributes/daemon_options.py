@@ -13,13 +13,13 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import devices, planned
 
-ATTRIBUTES = "rdma_driver_attributes"
+ATTRIBUTES, ENABLED = "rdma_driver_attributes", "rdma_driver_enabled"
 _START = "_strategies.dra.attributes.main"
 
 
 def wanted(values: Mapping[str, Any]) -> bool:
     """Whether a host with these variables has the daemon."""
-    return bool(values[ATTRIBUTES] and values["rdma_driver_enabled"])
+    return bool(values.get(ATTRIBUTES) and values.get(ENABLED, True))
 
 
 def options(values: Mapping[str, Any], facts: Optional[Facts], rails: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:

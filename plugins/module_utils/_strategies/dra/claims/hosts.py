@@ -18,6 +18,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import va
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import coming_vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MODE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import configuration, planned
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names as attribute_names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode
@@ -103,6 +105,24 @@ def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
     return [replace(member, wanted=intents[id(member.wanted), member.host.group]) for member in members]
 
 
+def _of_rails(wanted: ClaimIntent) -> bool:
+    return any(template.rails for template in wanted.templates)
+
+
+def _with_rails(member: ClaimMember, facts: Facts, devices: Sequence[model.SliceDevice]) -> List[model.SliceDevice]:
+    """The devices with the rails that the daemon of the host is to say, whatever DRANET has heard so far."""
+    said = planned.of_host(member.host.name, member.values, facts)
+    found = []
+    for device in devices:
+        attributes = device.attributes
+        if device.driver == model.DRANET and device.pci in said:
+            attributes = {name: value for name, value in attributes.items() if name != attribute_names.RAIL}
+            rail = said[device.pci].get(configuration.RAIL)
+            attributes.update({} if rail is None else {attribute_names.RAIL: rail})
+        found.append(replace(device, attributes=attributes))
+    return found
+
+
 def _own_selectors(members: Iterable[ClaimMember]) -> List[str]:
     found: Dict[str, None] = {}
     for member in members:
@@ -137,6 +157,8 @@ def nodes(members: Sequence[ClaimMember], published: Sequence[model.SliceDevice]
                 if device.driver not in drivers
                 or (_of_vfs(wanted) and device.attributes.get(model.IS_VF) is True and device.pci not in there)
             ]
+        if host.facts is not None and _of_rails(wanted):
+            devices = _with_rails(member, host.facts, devices)
         if devices or host.facts is not None:
             found[host.name] = node.node(
                 host.name,
