@@ -37,7 +37,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attr
 
 DAEMON = NodeDaemon(
     concern=names.DAEMON,
-    unit="zerocopy-rdma-attributes.service",
+    unit=names.UNIT,
     program="/usr/local/libexec/zerocopy-rdma/attributes.pyz",
     config="/etc/zerocopy-rdma/attributes.json",
     at_start=(),
