@@ -50,7 +50,7 @@ def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.
         found.drivers |= predict.gpu_drivers(facts)
     every = predict.predicted(member.host.name, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude)
     if daemon_options.wanted(values):
-        every = _told(every, planned.of_host(member.host.name, values, facts))
+        every = _told(every, planned.of_host(member.host.name, values, facts, member.host.leaf or ""))
     found.devices = [device for device in every if device.driver in found.drivers]
     if values.get(variables.WAIT, known[variables.WAIT]["default"]):
         # A driver that provision does not deploy was there before, so waiting for it is no use.

@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes.configuration import (
     LAYERS,
+    LEAF,
     LINK_LAYER,
     RAIL,
     RATE,
@@ -59,9 +60,10 @@ def _on_the_cable(functions: Mapping[str, List[Hca]], hcas: Sequence[Hca]) -> Se
     return functions.get(hcas[0].sriov.pf_address or "", hcas)
 
 
-def of_node(facts: Facts, rails: Sequence[Mapping[str, Any]]) -> Devices:
+def of_node(facts: Facts, rails: Sequence[Mapping[str, Any]], leaf: str = "") -> Devices:
     """By PCI address the values of each NIC; ``rails`` are those of the plan of links.
 
+    ``leaf`` is the leaf group of the node, which only tells where its rails are.
     A function whose ports are in several rails, or differ otherwise, has no such value: DRANET has one device of it.
     The rate is that of ports that are up. A NIC that a pod has taken along from the host is not in the facts.
     """
@@ -75,13 +77,19 @@ def of_node(facts: Facts, rails: Sequence[Mapping[str, Any]]) -> Devices:
             RATE: _only(_rates(_on_the_cable(functions, hcas))),
         }
         found[address] = {key: value[0] for key, value in values.items() if value}
+        if leaf and RAIL in found[address]:
+            found[address][LEAF] = leaf
     return found
 
 
-def untold(facts: Facts) -> Untold:
-    """What the facts cannot tell while a NIC's ports are down, although it has not changed: the rate."""
+def untold(facts: Facts, planned: Devices, leaf: Optional[str]) -> Untold:
+    """What nobody can tell now, although it may not have changed: rates of ports that are down, leaves (``None``)."""
     functions = _functions(facts)
-    return {address: [RATE] for address, hcas in functions.items() if not _rates(_on_the_cable(functions, hcas))}
+    dark = [address for address, hcas in functions.items() if not _rates(_on_the_cable(functions, hcas))]
+    found: Untold = {address: [RATE] for address in dark}
+    for address in [address for address, values in planned.items() if RAIL in values] if leaf is None else ():
+        found.setdefault(address, []).append(LEAF)
+    return found
 
 
 def kept(planned: Devices, present: Devices, unknown: Untold) -> Devices:

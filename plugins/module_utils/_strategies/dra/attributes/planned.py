@@ -18,17 +18,17 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attr
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
 
 
-def nics(values: Mapping[str, Any], facts: Facts, rails: Sequence[Mapping[str, Any]]) -> Devices:
-    """By PCI address, with the variables of a host in their types and the rails of its plan of links."""
+def nics(values: Mapping[str, Any], facts: Facts, rails: Sequence[Mapping[str, Any]], leaf: str = "") -> Devices:
+    """By PCI address, with a host's variables in their types, the rails of its plan of links and its leaf group."""
     pfs = {str(rail["hca"]) for rail in rails}
-    return devices.of_node(coming_vfs.added(facts, pfs, values.get(VFS) or 0), rails)
+    return devices.of_node(coming_vfs.added(facts, pfs, values.get(VFS) or 0), rails, leaf)
 
 
-def of_host(host: str, values: Mapping[str, Any], facts: Facts) -> Devices:
+def of_host(host: str, values: Mapping[str, Any], facts: Facts, leaf: str = "") -> Devices:
     """The same for a host whose links are not planned yet, without rails if they cannot be."""
     try:
         rails = host_links.rail_ports(host, values, facts)
     except PlanError:
         # For the role rdma_links to tell.
         rails = []
-    return nics(values, facts, rails)
+    return nics(values, facts, rails, leaf)

@@ -45,7 +45,8 @@ def test_rail_rate_and_link_layer() -> None:
 
 def test_a_port_that_is_down_has_no_rate_but_may_have_had_one() -> None:
     facts = Facts(hcas=[hca("mlx5_0", FIRST, port(state="DOWN", rate_gbps=10.0)), hca("mlx5_1", SECOND, port())])
-    wanted, unknown = devices.of_node(facts, []), devices.untold(facts)
+    wanted = devices.of_node(facts, [])
+    unknown = devices.untold(facts, wanted, leaf="")
     assert wanted == {
         FIRST: {"link_layer": "InfiniBand"},
         SECOND: {"link_layer": "InfiniBand", "rate_gbps": 400},
@@ -61,10 +62,25 @@ def test_a_vf_is_in_the_rail_of_its_port_and_has_its_rate() -> None:
     facts = Facts(hcas=[hca("mlx5_0", FIRST, port()), own])
     rails = [rail("3", "mlx5_0", FIRST)]
     assert devices.of_node(facts, rails)[SECOND] == {"rail": 3, "link_layer": "InfiniBand", "rate_gbps": 400}
-    assert devices.untold(facts) == {}
+    assert devices.untold(facts, {}, leaf=None) == {}
     # The port of the physical function is unknown while a pod has it.
     facts.hcas.pop(0)
     assert devices.of_node(facts, rails)[SECOND] == {"rail": 3, "link_layer": "InfiniBand"}
+
+
+def test_the_leaf_group_of_a_node_is_that_of_its_rails() -> None:
+    """Storage ports are under other leaves. While nobody can tell, what was written stays."""
+    facts = Facts(hcas=[hca("mlx5_0", FIRST, port()), hca("mlx5_1", SECOND, port())])
+    rails = [rail("0", "mlx5_0")]
+    layer = {"link_layer": "InfiniBand", "rate_gbps": 400}
+    known = devices.of_node(facts, rails, "leaf-1")
+    assert known == {FIRST: {"rail": 0, "leaf": "leaf-1", **layer}, SECOND: layer}
+    unknown = devices.of_node(facts, rails)
+    assert unknown[FIRST] == {"rail": 0, **layer}
+    assert devices.untold(facts, unknown, None) == {FIRST: ["leaf"]}
+    assert devices.kept(unknown, known, devices.untold(facts, unknown, None)) == known
+    # In none, by what cabling has found.
+    assert devices.untold(facts, unknown, "") == {}
 
 
 def test_vfs_of_the_same_run_have_what_they_have_once_they_are_there(

@@ -238,6 +238,14 @@ def test_what_the_daemon_says_is_missing_or_differs_by_nic_and_attribute(facts_o
     assert not [one for one in unused.devices if rail in one.attributes]
 
 
+def test_the_leaf_group_is_expected_where_it_is_known(facts_of: Facts) -> None:
+    own = {**VERSIONS, **RAILS}
+    for known, leaf in (("leaf-1", "leaf-1"), ("", None), (None, None)):
+        host = InventoryHost("n", "group", own, read.facts(facts_of("v100-01")), leaf=known)
+        found = expected_devices.expected([host])["n"]["devices"]
+        assert {one["attributes"].get("zerocopy.rdma/leaf") for one in found} == {leaf}
+
+
 def test_the_rate_of_a_port_that_is_down_is_no_difference(facts_of: Facts) -> None:
     facts = copy.deepcopy(facts_of("v100-01"))
     published = expected(facts, **RAILS).devices
