@@ -17,6 +17,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
@@ -138,6 +139,10 @@ def test_attributes_are_those_of_the_facts_and_stay_without_any() -> None:
     found = options_of(node_options.present(own, links, facts), "attributes")
     assert (found["devices"], found["keep"]) == ({"0000:3b:00.0": {"rail": 2, "link_layer": "Ethernet"}}, False)
     facts.system.netns_mode = "exclusive"
+    assert options_of(node_options.present(own, links, facts), "attributes")["keep"] is True
+    # Soft-RoCE, of whose place nothing is known while a pod has it.
+    facts.system.netns_mode = "shared"
+    facts.excluded.append(Excluded("rxe0", 1, [Reason("in_pod", "")]))
     assert options_of(node_options.present(own, links, facts), "attributes")["keep"] is True
     unknown = options_of(node_options.present(own, LinkPlan()), "attributes")
     assert (unknown["devices"], unknown["keep"]) == ({}, True)
