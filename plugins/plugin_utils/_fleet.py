@@ -8,14 +8,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import contextlib
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory, _strategy_inventory, _waves
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cabling_file,
+    _inventory,
+    _strategy_inventory,
+    _waves,
+)
 
 # What the tasks of this run have left on hosts.
 _DRIFT, _KERNEL = "rdma_drift_result", "rdma_kernel_result"
@@ -70,7 +76,12 @@ def fleet(context: Mapping[str, Any], names: Sequence[str] = ()) -> Fleet:
     """The fleet of the play, or of these hosts. Raises AnsibleError."""
     hosts = _strategy_inventory.hosts(context, names or context["ansible_play_hosts_all"], context["hostvars"])
     known = _inventory.options(context)
-    return Fleet(context, hosts, known, _strategy_inventory.of_fleet(hosts, known))
+    values = _strategy_inventory.of_fleet(hosts, known)
+    # What prepare tells of a file that cannot be used.
+    with contextlib.suppress(OSError, ValueError):
+        groups = _cabling_file.groups(values, context)
+        hosts = [replace(host, leaf=_cabling_file.of_host(groups, host.name)) for host in hosts]
+    return Fleet(context, hosts, known, values)
 
 
 def strategies(fleet: Fleet) -> Dict[str, Any]:

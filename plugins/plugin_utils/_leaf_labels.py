@@ -8,17 +8,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Optional
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import leaf_groups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.leaf_groups import LeafGroups
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import LEAF_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import leaf_labels
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.cluster_plan import ClusterPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import ClusterState
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state_version
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cabling_file
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
 
@@ -39,7 +36,7 @@ def add(run_of: Fleet, plan: ClusterPlan, state: ClusterState, present: bool) ->
     groups: Optional[LeafGroups] = None
     try:
         if values[LEAF_LABEL]:
-            groups = _groups(values, run_of.context)
+            groups = _cabling_file.groups(values, run_of.context)
     except OSError as error:
         plan.warnings.append(leaf_labels.unknown(values[LEAF_LABEL], str(error)))
     except ValueError as error:
@@ -49,19 +46,3 @@ def add(run_of: Fleet, plan: ClusterPlan, state: ClusterState, present: bool) ->
     plan.steps += found.steps
     plan.manifests += found.manifests
     plan.warnings += found.warnings
-
-
-def _groups(values: Mapping[str, Any], context: Mapping[str, Any]) -> LeafGroups:
-    """What the file says. Raises OSError if there is none, and ValueError if it cannot be used."""
-    name = values[leaf_labels.CABLING]
-    if not name:
-        raise FileNotFoundError(f"{leaf_labels.CABLING} is not set")
-    path = _files.artifact(name, context)
-    text = _files.content(path)
-    if not text:
-        raise FileNotFoundError(f"there is no file {path}")
-    document = json.loads(text)
-    if not isinstance(document, Mapping) or "leaf_groups" not in document:
-        raise ValueError("it has no leaf_groups, so it is not from cabling of this version: run cabling again")
-    state_version.known(document.get("version"), state_version.FIRST)
-    return leaf_groups.read(document["leaf_groups"])

@@ -18,11 +18,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import G
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import node_options
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import leaf_labels, node_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _cabling_file, _groups, _inventory
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._run_variables import HostVariables, RunVariables
 
 # What the plan of links depends on. Roles have many more variables, and templates are slow.
@@ -31,6 +31,7 @@ _NODE = (
     plan_variables.STRATEGY,
     *("rdma_discover_", "rdma_kernel_", "rdma_links_", "rdma_runtime_", "rdma_exporter_"),
     "rdma_cabling_lldpd",
+    leaf_labels.CABLING,
     # Images of strategies, and the plugin for injection.
     *(f"{role}_" for role in registry.roles()),
 )
@@ -64,6 +65,20 @@ def _set(host: str, variables: HostVariables) -> Dict[str, Any]:
     return _inventory.typed(host, own, plan_variables.options_of())
 
 
+def _leaf(host: str, values: Mapping[str, Any], variables: Mapping[str, Any]) -> Optional[str]:
+    """The leaf group of a host whose daemon needs it, as ``NodeKnown`` has it. Raises AnsibleFilterError."""
+    if registry.by_leaf(values):
+        try:
+            return _cabling_file.of_host(_cabling_file.groups(values, variables), host)
+        except OSError:
+            # Nothing was written yet, or elsewhere: what the node has stays.
+            pass
+        except ValueError as error:
+            text = f"{host}: {leaf_labels.CABLING} is {values[leaf_labels.CABLING]}, which cannot be used: {error}"
+            raise AnsibleFilterError(text) from error
+    return None
+
+
 def _options(plan: HostPlan, variables: HostVariables, state: str) -> HostPlan:
     host, values = plan.host, _set(plan.host, variables)
     every = {**plan_variables.defaults(plan_variables.options_of()), **values}
@@ -76,6 +91,7 @@ def _options(plan: HostPlan, variables: HostVariables, state: str) -> HostPlan:
         # The other parts do not depend on links.
         without = node_options.present(every, LinkPlan(), **names)
         return replace(plan, node=replace(without, links=None), problem=str(error))
+    names["leaf"] = _leaf(host, every, variables)
     present = node_options.present(every, found, facts_of(host, variables), **names)
     return replace(plan, node=present, warnings=found.warnings)
 

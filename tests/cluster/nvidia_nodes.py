@@ -10,20 +10,19 @@ what the node's facts have.
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping
 
-import yaml
 from gpu_driver import container, driver_root, image, programs
 from guest import nvidia_driver
 from kubernetes import dynamic
 from vmlab import tools
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
+from ansible_collections.zerocopy.rdma.tests.cluster import node_pods
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 from ansible_collections.zerocopy.rdma.tests.cluster.helm import HelmRole, changed
 
@@ -34,7 +33,7 @@ INIT, MAIN = "init-container", "gpus"
 # Of all drivers on one machine, so that none has a port of another.
 _NO_PORTS = {"metrics": {"enabled": False}, "containers": {"gpus": {"healthcheckPort": 0}}}
 VALUES = {"featureGates": {"NVMLDeviceHealthCheck": True}, "kubeletPlugin": _NO_PORTS}
-_SECONDS = 60
+_SECONDS = node_pods.SECONDS
 # Those that NVML knows by these numbers, with what CUDA can do on them.
 _ARCHITECTURES = {
     "Volta": (5, "7.0"),
@@ -105,13 +104,12 @@ class NvidiaNodes:
 
     def run(self, name: str) -> None:
         """Run the pod of the driver on a node."""
-        pod = self._pod_on(name)
+        pod = node_pods.pod_on(self._cluster, NAMESPACE, name, self._deployed)
         directory = self._scratch / name / pod["metadata"]["name"]
         directory.mkdir()
-        account = self._account(pod, directory / "account")
+        account = node_pods.account(self._plane, pod, directory / "account")
         containers = container.Containers(directory, self._images[self._deployed], self.root(name), pod, account)
-        server = self._server()["server"].rpartition("/")[2].split(":")
-        api = {"KUBERNETES_SERVICE_HOST": server[0], "KUBERNETES_SERVICE_PORT": server[1]}
+        api = node_pods.environment(self._plane)
         assert containers.start(INIT, **api).wait(_SECONDS) == 0, containers.log(INIT)
         self._running[name] = containers.start(MAIN, **api)
         self._containers[name] = containers
@@ -152,28 +150,3 @@ class NvidiaNodes:
         assert done.returncode == 0, done.stderr + self._containers[name].log(MAIN)[-3000:]
         answer: Object = json.loads(done.stdout)["claims"][meta["uid"]]
         return answer
-
-    def _pod_on(self, name: str) -> Object:
-        pods = self._cluster.resources.get(api_version="v1", kind="Pod")
-        for event in pods.watch(namespace=NAMESPACE, timeout=_SECONDS):
-            pod: Object = event["raw_object"]
-            # Of what was deployed before, one may be on its way out.
-            if pod["spec"].get("nodeName") == name and pod["spec"]["containers"][0]["image"] == self._deployed:
-                return pod
-        raise AssertionError(f"the DaemonSet has made no pod for {name} within {_SECONDS} s")
-
-    def _server(self) -> Object:
-        found: Object = yaml.safe_load(self._plane.kubeconfig.read_text())["clusters"][0]["cluster"]
-        return found
-
-    def _account(self, pod: Object, directory: Path) -> Path:
-        """What the kubelet mounts for the pod's account; its token is of that pod on that node."""
-        meta, account = pod["metadata"], pod["spec"]["serviceAccountName"]
-        bound = ["--bound-object-kind=Pod", f"--bound-object-name={meta['name']}", f"--bound-object-uid={meta['uid']}"]
-        argv = [str(self._plane.kubectl), f"--kubeconfig={self._plane.kubeconfig}", f"--namespace={NAMESPACE}"]
-        token = subprocess.run([*argv, "create", "token", account, *bound], capture_output=True, text=True, check=True)
-        directory.mkdir()
-        (directory / "token").write_text(token.stdout.strip())
-        (directory / "namespace").write_text(NAMESPACE)
-        (directory / "ca.crt").write_bytes(base64.b64decode(self._server()["certificate-authority-data"]))
-        return directory

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import Any, Callable, Dict, List
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Sequence
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import dra_version
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.planner import ClaimPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import (
     Fleet,
     Object,
@@ -180,3 +183,32 @@ def test_older_versions_of_the_api_take_what_is_planned(
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == len(items)
+
+
+def in_rails(devices: List[SliceDevice], rails: Sequence[int]) -> List[SliceDevice]:
+    """The devices of a node, whose NICs DRANET publishes with these rails, one after another."""
+    given = iter(rails)
+    return [
+        replace(one, attributes={**one.attributes, names.RAIL: next(given)}) if one.is_rdma_nic else one
+        for one in devices
+    ]
+
+
+def test_by_rail_a_pod_gets_that_nic_or_waits(fleet: Fleet, facts_of: Facts) -> None:
+    """Rail 7 is planned on both nodes; one publishes it under another NIC, the other one not at all."""
+    facts = facts_of("h100-01")
+    own = {"rdma_driver_attributes": True, "rdma_links_rails": 8, "rdma_links_mtu": 2044}
+    templates = [template("pair", rails=[2, 7]), template("seventh", gpus=1, rails=[7])]
+    applied(fleet, plan({"n1": facts, "n2": facts}, *templates, rdma_claims_namespaces=[fleet.namespace], **own))
+    every = published(facts)
+    fleet.nodes(
+        [
+            *placed_on(in_rails(every, (7, 6, 5, 4, 3, 2, 1, 0)), "n1"),
+            *placed_on(in_rails(every, (0, 1, 2, 3, 4, 5, 6, 6)), "n2"),
+        ]
+    )
+    nics = [one.name for one in every if one.is_rdma_nic]
+    first = fleet.pods([from_template("a", "pair")])["a"]
+    assert (first.node, first.devices) == ("n1", {"nic-rail2": [nics[5]], "nic-rail7": [nics[0]]})
+    waiting = fleet.pods([from_template("b", "seventh"), from_template("c", "pair", "n2")], waits=2)
+    assert {one.node for one in waiting.values()} == {""}

@@ -336,6 +336,13 @@ class Facts:
         return [(entry.hca, entry.port) for entry in self.usable] + self.in_pod
 
     @property
+    def unplaced_in_pods(self) -> List[str]:
+        """HCAs in pods whose PCI function is unknown: Soft-RoCE has none but that of its netdev."""
+        placed = {hca.name for hca, _pci in self.placed}
+        away = [entry.hca for entry in self.excluded if reasons.IN_POD in {reason.code for reason in entry.reasons}]
+        return [name for name in away if name not in placed]
+
+    @property
     def in_pod(self) -> List[Tuple[str, int]]:
         """Ports that would be usable if no pod had them at the moment."""
         return [(entry.hca, entry.port) for entry in self.excluded if entry.only_in_pod]

@@ -20,6 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem impo
 class InventoryHost:
     """One inventory host with its variables, untyped, and its facts.
 
+    ``leaf`` is its leaf group, empty where it is in none, ``None`` where nobody can tell now.
     ``broken`` are problems found while the variables were read, ``malformed`` what is wrong with the facts it sent.
     """
 
@@ -29,6 +30,7 @@ class InventoryHost:
     facts: Optional[Facts] = None
     broken: List[Problem] = field(default_factory=list)
     malformed: str = ""
+    leaf: Optional[str] = None
 
 
 # Room for the names of objects that begin with it.

@@ -7,5 +7,6 @@
 """The RDMA links of one host, from its variables and its facts.
 
 In reading order: :mod:`limits`, :mod:`qos`, :mod:`addresses`, :mod:`reachability` (of rails), :mod:`ports` (which port
-each rail is), :mod:`vfs`, and :mod:`host_links`, which plans them all. It may import :mod:`_facts` and :mod:`_values`.
+each rail is), :mod:`vfs`, :mod:`host_links`, which plans them all, and :mod:`coming_vfs`. It may import :mod:`_facts`
+and :mod:`_values`.
 """

@@ -295,6 +295,17 @@ def guid_host(host: str, values: Mapping[str, Any], facts: Optional[Facts], chos
     return found
 
 
+def _entries(rails: Mapping[int, Candidate]) -> List[Dict[str, Any]]:
+    return [
+        {"name": str(rail), "hca": port.hca, "port": port.number, "pci": port.pci or ""} for rail, port in rails.items()
+    ]
+
+
+def rail_ports(host: str, values: Mapping[str, Any], facts: Facts) -> List[Dict[str, Any]]:
+    """The ports of all rails, as ``LinkPlan.rails`` has them. Raises PlanError."""
+    return _entries(_planned(host, values, ports(facts), facts)[1]) if asked(values) is not None else []
+
+
 def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     """The links of one host. Raises PlanError with the first of its problems."""
     found = problems(host, values, facts)
@@ -305,9 +316,7 @@ def plan(host: str, values: Mapping[str, Any], facts: Facts) -> LinkPlan:
     if asked(values) is None:
         return result
     planned, rails, wanted = _planned(host, values, every, facts)
-    result.rails = [
-        {"name": str(rail), "hca": port.hca, "port": port.number, "pci": port.pci or ""} for rail, port in rails.items()
-    ]
+    result.rails = _entries(rails)
     result.qos = _qos(values, rails)
     tables, guids = rail_tables(planned), vfs.guids(values, rails, facts)
     for rail, port in rails.items():

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import lldp_netdevs
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import NodeKnown
 
 EXPORTER, LLDPD = "exporter", "lldpd"
 _START = "_exporter.main"
@@ -25,24 +25,24 @@ _DISCOVERED = ("root", "gpu_vendors")
 def options(
     values: Mapping[str, Any],
     wanted: bool,
-    rails: Sequence[Mapping[str, Any]] = (),
-    facts: Optional[Facts] = None,
+    known: Optional[NodeKnown] = None,
     host: str = "",
     group: str = "",
 ) -> Dict[str, Dict[str, Any]]:
-    """By name the options of all daemons on a host with these variables (in their types), ports of rails and facts.
+    """By name the options of all daemons on a host with these variables (in their types).
 
     Those that it shall not have go, and without ``wanted`` all of them. ``host`` and ``group`` are its names.
     """
-    found = registry.daemons(values, wanted, facts, rails)
+    known = known or NodeKnown()
+    found = registry.daemons(values, wanted, known)
     if wanted and values["rdma_exporter_enabled"]:
-        found[EXPORTER] = {"host": host, "group": group, **_exporter(values, rails)}
+        found[EXPORTER] = {"host": host, "group": group, **_exporter(values, known.rails)}
     else:
         found[EXPORTER] = {"root": values["rdma_discover_root"], "state": "absent"}
     found[LLDPD] = {"root": values["rdma_discover_root"], "state": "absent"}
     if wanted and values["rdma_cabling_lldpd"]:
-        known = None if facts is None else lldp_netdevs(facts)
-        found[LLDPD] = {**found[LLDPD], "netdevs": known, "state": "present"}
+        netdevs = None if known.facts is None else lldp_netdevs(known.facts)
+        found[LLDPD] = {**found[LLDPD], "netdevs": netdevs, "state": "present"}
     return found
 
 

@@ -15,6 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.host_links import LinkPlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan import daemons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import NodeKnown
 
 Values = Mapping[str, Any]
 PartOptions = Dict[str, Any]
@@ -87,15 +88,23 @@ def images(values: Values) -> Optional[List[PartOptions]]:
 
 
 def present(
-    values: Values, links: LinkPlan, facts: Optional[Facts] = None, host: str = "", group: str = ""
+    values: Values,
+    links: LinkPlan,
+    facts: Optional[Facts] = None,
+    host: str = "",
+    group: str = "",
+    leaf: Optional[str] = None,
 ) -> NodeOptions:
-    """What a host with these variables (in their types, defaults included), links, facts and names shall have."""
+    """What a host with these variables (in their types, defaults included), links, facts and names shall have.
+
+    ``leaf`` is its leaf group, as ``NodeKnown`` has it.
+    """
     return NodeOptions(
         packages=values["rdma_kernel_packages"] if values[_ROOT] == _LIVE else None,
         kernel=_kernel(values),
         links=_links(values, links),
         runtime=_runtime(values) if values["rdma_runtime_flavour"] != _NO_RUNTIME else None,
-        daemons=daemons.options(values, True, links.rails, facts, host, group),
+        daemons=daemons.options(values, True, NodeKnown(facts, links.rails, leaf), host, group),
         images=images(values),
     )
 

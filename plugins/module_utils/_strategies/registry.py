@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.value_rules import NETNS_MODE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.variables import strategy_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import Names
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import NodeKnown
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import (
     ClusterState,
     ObjectSet,
@@ -106,10 +106,9 @@ def netns_mode(values: Mapping[str, Any]) -> Optional[str]:
 def daemons(
     values: Mapping[str, Any],
     wanted: bool,
-    facts: Optional[Facts] = None,
-    rails: Sequence[Mapping[str, Any]] = (),
+    known: NodeKnown,
 ) -> Dict[str, Dict[str, Any]]:
-    """By name the options of all daemons on a host with these variables, facts and ports of rails.
+    """By name the options of all daemons on a host with these variables.
 
     Those of other strategies go, and without ``wanted`` its own one as well.
     """
@@ -119,8 +118,14 @@ def daemons(
         daemon = strategy.daemon
         if daemon:
             mine = wanted and strategy is own and daemon.wanted(values)
-            found[daemon.name] = daemon.options(values, facts, rails) if mine else daemon.removal(values)
+            found[daemon.name] = daemon.options(values, known) if mine else daemon.removal(values)
     return found
+
+
+def by_leaf(values: Mapping[str, Any]) -> bool:
+    """Whether a host with these variables has a daemon that needs to know its leaf group."""
+    strategy = of_host(values)
+    return bool(strategy and strategy.daemon and strategy.daemon.by_leaf and strategy.daemon.wanted(values))
 
 
 def of_ofed() -> Strategy:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""Runs containers of a pod as the kubelet and containerd would, as far as NVIDIA's DRA driver needs it.
+"""Runs containers of a pod as the kubelet and containerd would, as far as DRA drivers need it.
 
 Each has the image's files, its volumes, and mount and PID namespaces of its own. The node is a directory, from which
 the containers have ``/sys`` and their hostPaths, so that it can be one that was recorded elsewhere. The network is that
-of the machine. Needs root.
+of the machine, and so is ``/dev`` unless it is said to be another directory. Needs root.
 """
 
 from __future__ import annotations
@@ -19,10 +19,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vmlab.progress import run
+
 Object = Mapping[str, Any]
+_LIBRARY = re.compile(r"(/\S+) \(0x")
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _REFERENCE = re.compile(r"\$\(([A-Z_]+)\)")
+
+
+def with_libraries(paths: Mapping[str, Path]) -> dict[str, bytes]:
+    """What an image has at these paths, with the libraries of this machine that the programs need."""
+    every = dict(paths)
+    for library in sorted(set(_LIBRARY.findall(run(["ldd", *map(str, paths.values())])))):
+        every[library.lstrip("/")] = Path(library)
+    return {path: source.read_bytes() for path, source in every.items()}
 
 
 def unpack(image: Mapping[str, bytes], root: Path) -> Path:
@@ -44,8 +55,11 @@ class Containers:
     them. Everything is written below ``directory``; logs are ``<container>.log`` there.
     """
 
-    def __init__(self, directory: Path, image: Path, node: Path, pod: Object, account: Path) -> None:
+    def __init__(
+        self, directory: Path, image: Path, node: Path, pod: Object, account: Path, dev: Path = Path("/dev")
+    ) -> None:
         self.directory, self._image, self._node, self._pod, self._account = directory, image, node, pod, account
+        self._dev = dev
 
     def start(self, name: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start a container, be it an init container; the kernel ends it with this process."""
@@ -61,7 +75,7 @@ class Containers:
             "mount --make-rprivate /",
             f"cd {shlex.quote(str(root))}",
             f"mount --rbind {shlex.quote(str(self._node / 'sys'))} sys",
-            "mount --rbind /dev dev",
+            f"mount --rbind {shlex.quote(str(self._dev))} dev",
             "mount -t proc proc proc",
             *mounts,
             shlex.join(["exec", "chroot", ".", "/usr/bin/env", "-i", *(f"{k}={v}" for k, v in told.items()), *argv]),

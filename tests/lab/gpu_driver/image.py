@@ -10,19 +10,18 @@ that the scripts call are those of this machine here. Programs for compute domai
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 from pathlib import Path
 
 from guest import container_image
 from vmlab import cache, tools
-from vmlab.progress import LabError, run
+from vmlab.progress import LabError
 
+from . import container
 from .programs import Release
 
 _NAME = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu"
 _PROGRAMS = ("basename", "bash", "date", "env", "find", "head", "ln", "ls", "sleep")
-_LIBRARY = re.compile(r"(/\S+) \(0x")
 
 
 def name(release: Release) -> str:
@@ -35,9 +34,7 @@ def files(release: Release) -> dict[str, bytes]:
     own = {"usr/bin/gpu-kubelet-plugin": release.plugin, "usr/bin/nvidia-cdi-hook": release.hook}
     paths = {path: tools.build(tool) for path, tool in own.items()}
     paths.update({f"usr/bin/{command}": _program(command) for command in _PROGRAMS})
-    for library in sorted(set(_LIBRARY.findall(run(["ldd", *map(str, paths.values())])))):
-        paths[library.lstrip("/")] = Path(library)
-    found = {path: source.read_bytes() for path, source in paths.items()}
+    found = container.with_libraries(paths)
     found["usr/bin/kubelet-plugin-prestart.sh"] = release.prestart()
     return found
 

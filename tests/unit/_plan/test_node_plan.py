@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 from typing import Any, Callable
@@ -16,6 +17,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.zerocopy.rdma.plugins.action import plan as plan_action
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded, Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import (
     Facts,
     Hca,
@@ -172,6 +174,10 @@ def test_attributes_are_those_of_the_facts_and_stay_without_any() -> None:
     assert (found["devices"], found["keep"]) == ({"0000:3b:00.0": {"rail": 2, "link_layer": "Ethernet"}}, False)
     facts.system.netns_mode = "exclusive"
     assert options_of(node_options.present(own, links, facts), "attributes")["keep"] is True
+    # Soft-RoCE, of whose place nothing is known while a pod has it.
+    facts.system.netns_mode = "shared"
+    facts.excluded.append(Excluded("rxe0", 1, [Reason("in_pod", "")]))
+    assert options_of(node_options.present(own, links, facts), "attributes")["keep"] is True
     unknown = options_of(node_options.present(own, LinkPlan()), "attributes")
     assert (unknown["devices"], unknown["keep"]) == ({}, True)
 
@@ -324,3 +330,41 @@ def test_a_host_s_exporter_gets_its_names() -> None:
     own = trusted({"inventory_hostname": "a", "rdma_group": "h100", "rdma_exporter_enabled": True})
     planned = _node_plan.of_host(HostVariables(own, DataLoader())).node.daemons or {}
     assert (planned["exporter"]["host"], planned["exporter"]["group"]) == ("a", "h100")
+
+
+@pytest.mark.parametrize(
+    ("written", "leaf", "kept"),
+    [
+        ({"values": {"a": "leaf-1"}}, {"leaf": "leaf-1"}, []),
+        ({"without": {"a": "alone"}}, {}, []),
+        # Its NIC was in a pod while cabling looked, or it has not looked.
+        ({"unseen": {"a": "in a pod"}}, {}, ["leaf"]),
+        (None, {}, ["leaf"]),
+    ],
+)
+def test_the_daemon_is_told_the_leaf_group_that_cabling_has_written(
+    tmp_path: Path, facts_of: Callable[[str], dict[str, Any]], written: Any, leaf: dict[str, str], kept: list[str]
+) -> None:
+    if written is not None:
+        groups = {"values": {}, "without": {}, "unseen": {}, **written}
+        (tmp_path / "cabling.json").write_text(json.dumps({"version": 1, "leaf_groups": groups}))
+    own = {"inventory_hostname": "a", "rdma_driver_attributes": True, "rdma_links_mtu": 1500, **_cabling(tmp_path)}
+    own["ansible_facts"] = {"rdma": facts_of("lab-01")}
+    planned = _node_plan.of_host(HostVariables(trusted(own), DataLoader()))
+    options = (planned.node.daemons or {})["attributes"]
+    rate = {"rail": 0, "link_layer": "Ethernet", "rate_gbps": 25}
+    assert options["devices"] == {"0000:66:00.0": {**rate, **leaf}}
+    assert options["untold"].get("0000:66:00.0", []) == kept
+
+
+def _cabling(directory: Path) -> dict[str, str]:
+    return {"rdma_artifacts": str(directory), "rdma_cabling_json": "cabling.json"}
+
+
+def test_a_file_of_cabling_that_cannot_be_used_is_a_problem_where_it_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "cabling.json").write_text("{}")
+    own: dict[str, Any] = {"inventory_hostname": "a", **_cabling(tmp_path)}
+    assert _node_plan.of_host(HostVariables(trusted(own), DataLoader())).problem == ""
+    own["rdma_driver_attributes"] = True
+    problem = _node_plan.of_host(HostVariables(trusted(own), DataLoader())).problem
+    assert problem.startswith("a: rdma_cabling_json is cabling.json, which cannot be used: it has no leaf_groups")

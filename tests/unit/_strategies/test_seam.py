@@ -50,7 +50,7 @@ class Toy(NoStrategy):
     manifests = ManifestNames("10-toy.yml")
     daemon = StrategyDaemon(
         "toyd",
-        lambda values, _facts, _rails: {"namespace": values[f"{ROLE}_namespace"]},
+        lambda values, _known: {"namespace": values[f"{ROLE}_namespace"]},
         lambda _values: GONE,
         lambda: b"toy",
     )

@@ -37,7 +37,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attr
 
 DAEMON = NodeDaemon(
     concern=names.DAEMON,
-    unit="zerocopy-rdma-attributes.service",
+    unit=names.UNIT,
     program="/usr/local/libexec/zerocopy-rdma/attributes.pyz",
     config="/etc/zerocopy-rdma/attributes.json",
     at_start=(),
@@ -45,6 +45,7 @@ DAEMON = NodeDaemon(
 )
 SPEC: Dict[str, Dict[str, Any]] = {
     "devices": {"type": "dict", "default": {}},
+    "untold": {"type": "dict", "default": {}},
     "keep": {"type": "bool", "default": False},
     **{name: _SHARED[name] for name in ("interpreter", "digest", "program", "root", "state")},
 }
@@ -122,8 +123,10 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
         planned = configuration.checked(options["devices"])
     except ConfigurationError as error:
         raise HostError(str(error)) from error
+    present = _present(Files(options["root"]))
+    planned = devices.kept(planned, present, options["untold"])
     if options["keep"]:
-        planned = devices.joined(planned, _present(Files(options["root"])))
+        planned = devices.joined(planned, present)
     return DaemonRequest(DAEMON, options["digest"], sent, {"devices": planned}, unit(interpreter(options)))
 
 

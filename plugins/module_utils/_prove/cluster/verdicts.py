@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster.resou
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.daemon_sets import ready
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import pod_trouble
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
@@ -26,6 +27,10 @@ _ACTIONS = {
     "rejected": "is rejected",
 }
 _RESTART = "Restart the driver on the node, then compare again."
+_TELL = (
+    "Prepare the host (site.yml), and compare again after rdma_driver_poll_max_interval. If the daemon runs and its "
+    "log shows no error, restart the driver on the node: if nobody answered when it started, it asks nobody later."
+)
 _UPDATE = "Update the driver, or set the variable to the version that runs."
 
 
@@ -85,16 +90,18 @@ def _slices_of(groups: Mapping[str, str], nodes: Mapping[str, Plain]) -> Iterato
                 yield check(subject, verdict, f"{said} {device['reason']}", driver=device["driver"])
         for entry in node["differing"]:
             values = {"expected": entry["expected"], "published": entry["published"]}
-            text = f"{entry['attribute']} is published as {entry['published']!r}, the facts say {entry['expected']!r}"
+            published = "not published" if entry["published"] is None else f"published as {entry['published']!r}"
+            text = f"{entry['attribute']} is {published}, the facts say {entry['expected']!r}"
             if entry["reason"]:
                 text = f"{text}: {entry['reason']}"
             # Which only newer drivers publish.
             older = entry["attribute"] == model.NUMA_NODE and entry["published"] is None
+            told = entry["attribute"] in names.EVERY
             yield check(
                 entry["pci"] or entry["name"],
-                "fail" if entry["attribute"] == model.RDMA else "warn",
+                "fail" if entry["attribute"] in (model.RDMA, names.RAIL) else "warn",
                 text,
-                remedy=_UPDATE if older else _RESTART,
+                remedy=_UPDATE if older else _TELL if told else _RESTART,
                 **values,
             )
         if not (odd or node["extra"] or node["differing"]):

@@ -14,8 +14,21 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 
 Values = Mapping[str, Any]
-# Variables, facts where there are any, and the ports of the host's rails.
-Options = Callable[[Values, Optional[Facts], Sequence[Mapping[str, Any]]], Dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class NodeKnown:
+    """What is known of a node: its facts where there are any, the ports of its rails, and its leaf group.
+
+    ``leaf`` is empty where the node is in no leaf group, and ``None`` where nobody can tell now.
+    """
+
+    facts: Optional[Facts] = None
+    rails: Sequence[Mapping[str, Any]] = ()
+    leaf: Optional[str] = None
+
+
+Options = Callable[[Values, NodeKnown], Dict[str, Any]]
 
 
 def always(values: Values) -> bool:
@@ -29,7 +42,7 @@ class StrategyDaemon:
 
     ``options`` are those of a host with the daemon, ``removal`` those of one without it, by the host's variables in
     their types, defaults included. ``program`` is the file that runs on the node. ``wanted`` says whether a host with
-    the strategy has the daemon.
+    the strategy has the daemon, ``by_leaf`` that it needs to know the leaf group.
     """
 
     name: str
@@ -37,3 +50,4 @@ class StrategyDaemon:
     removal: Callable[[Values], Dict[str, Any]]
     program: Callable[[], bytes]
     wanted: Callable[[Values], bool] = always
+    by_leaf: bool = False

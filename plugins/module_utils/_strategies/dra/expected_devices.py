@@ -8,17 +8,35 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence
+from dataclasses import replace
+from typing import Any, Dict, List, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import (
+    configuration,
+    daemon_options,
+    planned,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes.configuration import Devices
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import hosts as claims_hosts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver import deployment
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import Expected
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 
 _ENABLED = "rdma_driver_enabled"
+
+
+def _told(devices: Sequence[SliceDevice], said: Devices) -> List[SliceDevice]:
+    """The devices with what DRANET is told of its NICs."""
+    return [
+        replace(device, attributes={**device.attributes, **configuration.published(said.get(device.pci or "", {}))})
+        if device.driver == model.DRANET
+        else device
+        for device in devices
+    ]
 
 
 def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.Options) -> Expected:
@@ -31,6 +49,8 @@ def _of_member(member: claims_hosts.ClaimMember, facts: Facts, known: variables.
     if any(template.gpus for template in wanted.templates):
         found.drivers |= predict.gpu_drivers(facts)
     every = predict.predicted(member.host.name, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude)
+    if daemon_options.wanted(values):
+        every = _told(every, planned.of_host(member.host.name, values, facts, member.host.leaf or ""))
     found.devices = [device for device in every if device.driver in found.drivers]
     if values.get(variables.WAIT, known[variables.WAIT]["default"]):
         # A driver that provision does not deploy was there before, so waiting for it is no use.

@@ -153,7 +153,12 @@ class Dra(Strategy):
     driver_pods = (deployment.NAMESPACE, drivers_objects.SELECTOR)
     beside = MappingProxyType({deployment.GPU_DEPLOY: model.GPU_DRIVER})
     daemon = StrategyDaemon(
-        names.DAEMON, daemon_options.options, daemon_options.removal, daemon_options.program, daemon_options.wanted
+        names.DAEMON,
+        daemon_options.options,
+        daemon_options.removal,
+        daemon_options.program,
+        daemon_options.wanted,
+        by_leaf=True,
     )
 
     def plan(self, hosts: Sequence[InventoryHost], cluster: ClusterState, known: variables.Options) -> StrategyPlan:

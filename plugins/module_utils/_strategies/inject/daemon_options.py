@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import NodeKnown
 
 # Where its program begins.
 START = "_strategies.inject.daemon.main"
@@ -19,9 +19,7 @@ _OWN = ("policy", "namespaces", "missing", "umad", "memlock", "environment", "me
 _DISCOVERED = ("root", "drivers", "gpu_vendors", "allow_software")
 
 
-def options(
-    values: Mapping[str, Any], facts: Optional[Facts] = None, rails: Sequence[Mapping[str, Any]] = ()
-) -> Dict[str, Any]:
+def options(values: Mapping[str, Any], _known: NodeKnown) -> Dict[str, Any]:
     """The daemon's options for a host with these variables, in their types and with defaults."""
     return {
         **{name: values[f"rdma_inject_{name}"] for name in _OWN},

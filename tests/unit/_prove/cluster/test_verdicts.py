@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.cluster import verdicts as cluster_verdicts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names as attributes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 
@@ -95,16 +96,27 @@ def test_what_is_wrong(changed: dict[str, Any], name: str, host: str | None, ver
     assert found.remedy or found.mend
 
 
-def test_rdma_false_is_worse_than_another_difference() -> None:
+def test_what_claims_ask_for_is_worse_than_another_difference() -> None:
     def differing(attribute: str) -> dict[str, Any]:
         one = {"driver": "dra.net", "name": "a", "pci": "0000:1a:00.0", "attribute": attribute, "reason": ""}
         return {**RIGHT, "differing": [{**one, "expected": True, "published": False}]}
 
-    verdicts = {
-        attribute: [check.verdict for check in checks(nodes={"n1": differing(attribute)}) if check.verdict != "pass"]
-        for attribute in ("dra.net/rdma", "dra.net/numaNode")
+    found = {
+        attribute: [check for check in checks(nodes={"n1": differing(attribute)}) if check.verdict != "pass"]
+        for attribute in ("dra.net/rdma", "dra.net/numaNode", attributes.RAIL, attributes.LEAF)
     }
-    assert verdicts == {"dra.net/rdma": ["fail"], "dra.net/numaNode": ["warn"]}
+    assert {attribute: [check.verdict for check in every] for attribute, every in found.items()} == {
+        "dra.net/rdma": ["fail"],
+        "dra.net/numaNode": ["warn"],
+        # A claim by rail would wait, or get another NIC.
+        attributes.RAIL: ["fail"],
+        attributes.LEAF: ["warn"],
+    }
+    remedies = {attribute: every[0].remedy for attribute, every in found.items()}
+    assert [attribute for attribute, remedy in remedies.items() if "site.yml" in remedy] == [
+        attributes.RAIL,
+        attributes.LEAF,
+    ]
 
 
 def test_a_driver_that_is_older_than_the_inventory_says() -> None:
@@ -113,7 +125,7 @@ def test_a_driver_that_is_older_than_the_inventory_says() -> None:
     node = {**RIGHT, "differing": [{**one, "expected": 0, "published": None, "reason": reason}]}
     (found,) = [check for check in checks(nodes={"n1": node}) if check.verdict != "pass"]
     assert (found.verdict, found.subject) == ("warn", "0000:1b:00.0")
-    assert found.text == f"{model.NUMA_NODE} is published as None, the facts say 0: {reason}"
+    assert found.text == f"{model.NUMA_NODE} is not published, the facts say 0: {reason}"
     assert found.evidence == {"expected": 0, "published": None}
     assert found.remedy == "Update the driver, or set the variable to the version that runs."
 

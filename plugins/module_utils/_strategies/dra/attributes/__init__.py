@@ -9,8 +9,8 @@
 DRANET asks a daemon of ours on each node, by its provider webhook (``pkg/cloudprovider/webhook`` of
 kubernetes-sigs/dranet v1.4.0).
 
-In reading order: :mod:`names` (of the attributes), :mod:`devices` (what each NIC of a node gets, by the plan),
-:mod:`daemon_options` (whether a host has the daemon, and as what); the daemon: :mod:`main` (command line),
-:mod:`configuration` (its file), :mod:`server`. The daemon runs with the standard library of Python 3.8. It may import
-:mod:`_payload`, :mod:`_facts` and :mod:`_values`.
+In reading order: :mod:`names` (of the attributes), :mod:`devices` (what each NIC of a node gets, by facts and rails),
+:mod:`planned` (by the variables of a host), :mod:`daemon_options` (whether a host has the daemon, and as what); the
+daemon: :mod:`main` (command line), :mod:`configuration` (its file), :mod:`server`. The daemon runs with the standard
+library of Python 3.8. It may import :mod:`_payload`, :mod:`_links`, :mod:`_facts` and :mod:`_values`.
 """

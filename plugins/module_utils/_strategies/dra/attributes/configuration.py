@@ -28,7 +28,7 @@ RAIL, LEAF, RATE, LINK_LAYER = "rail", "leaf", "rate_gbps", "link_layer"
 LAYERS = ("InfiniBand", "Ethernet")
 # In bytes, of an attribute's string (resource.k8s.io/v1, DeviceAttributeMaxValueLength).
 LONGEST = 64
-_MOST_RAIL, _MOST_GBPS = 1023, 100_000
+MOST_RAIL, _MOST_GBPS = 1023, 100_000
 # A slice has 128 devices at most, and DRANET writes one of them.
 _MOST_DEVICES = 1024
 
@@ -47,7 +47,7 @@ def _between(least: int, most: int) -> Any:
 
 
 _RULES: Mapping[str, Any] = {
-    RAIL: (_between(0, _MOST_RAIL), f"an integer of 0 to {_MOST_RAIL}"),
+    RAIL: (_between(0, MOST_RAIL), f"an integer of 0 to {MOST_RAIL}"),
     LEAF: (is_text, f"1 to {LONGEST} printable ASCII characters"),
     RATE: (_between(1, _MOST_GBPS), f"an integer of 1 to {_MOST_GBPS}"),
     LINK_LAYER: (lambda value: value in LAYERS, " or ".join(LAYERS)),

@@ -8,27 +8,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import devices
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.daemon import NodeKnown
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import devices, planned
 
-ATTRIBUTES = "rdma_driver_attributes"
+ATTRIBUTES, ENABLED = "rdma_driver_attributes", "rdma_driver_enabled"
 _START = "_strategies.dra.attributes.main"
 
 
 def wanted(values: Mapping[str, Any]) -> bool:
     """Whether a host with these variables has the daemon."""
-    return bool(values[ATTRIBUTES] and values["rdma_driver_enabled"])
+    return bool(values.get(ATTRIBUTES) and values.get(ENABLED, True))
 
 
-def options(values: Mapping[str, Any], facts: Optional[Facts], rails: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+def options(values: Mapping[str, Any], known: NodeKnown) -> Dict[str, Any]:
     """The daemon's options for a host with these variables, in their types and with defaults."""
+    facts = known.facts or Facts()
+    found = planned.nics(values, facts, known.rails, known.leaf or "")
     return {
         "root": values["rdma_discover_root"],
-        "devices": devices.of_node(facts or Facts(), rails),
+        "devices": found,
+        "untold": devices.untold(facts, found, known.leaf),
         # Otherwise all NICs of the host are in its facts.
-        "keep": facts is None or facts.system.netns_mode == "exclusive",
+        "keep": known.facts is None or facts.system.netns_mode == "exclusive" or bool(facts.unplaced_in_pods),
         "state": "present",
     }
 

@@ -12,9 +12,10 @@ An attribute's name is a DNS subdomain and a C identifier of at most 32 bytes (`
 from __future__ import annotations
 
 DOMAIN = "zerocopy.rdma"
-RAIL, LEAF, RATE, LINK_LAYER = (f"{DOMAIN}/{name}" for name in ("rail", "leaf", "rateGbps", "linkLayer"))
+EVERY = tuple(f"{DOMAIN}/{name}" for name in ("rail", "leaf", "rateGbps", "linkLayer"))
+RAIL, LEAF, RATE, LINK_LAYER = EVERY
 
-DAEMON = "attributes"
+DAEMON, UNIT = "attributes", "zerocopy-rdma-attributes.service"
 # The pod of DRANET mounts the directory: a mounted socket would be the one of a daemon that has ended.
 DIRECTORY = "/run/zerocopy-rdma-attributes"
 SOCKET = f"{DIRECTORY}/webhook.sock"

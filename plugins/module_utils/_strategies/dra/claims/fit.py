@@ -140,8 +140,16 @@ class Fit:
         types = sorted({str(device.attributes.get(f"{device.driver}/type")) for device in parts})
         return f" beside {counted(len(parts), 'partition')} ({', '.join(types)})" if parts else ""
 
+    def _of_rail(self, node: ClaimNode, rail: int) -> FrozenSet[int]:
+        further = (selectors.nic_rail(rail),)
+        every = [self._matching(node, False, number, further) for number in range(len(self.nic))]
+        return self._free(node, frozenset().union(*every))
+
     def lacking(self, node: ClaimNode) -> Optional[str]:
         """The devices of which there are too few, regardless of alignment."""
+        rails = [rail for rail in self.template.rails if not self._of_rail(node, rail)]
+        if rails:
+            return f"no matching NIC of rail {joined(list(map(str, rails)))}"
         for is_gpu, kind, asked in ((True, "GPU", self.template.gpus), (False, "NIC", self.template.nics)):
             if asked == 0:
                 continue
@@ -166,7 +174,7 @@ class Fit:
         lacking = self.lacking(node)
         if lacking is not None:
             return lacking
-        if not layout.together and not any(ask.expressions for ask in layout.requests):
+        if layout == claims_layout.plain(self.template):
             return f"more than {allocate.MOST_RESULTS} devices, which a claim cannot have"
         if not layout.together:
             asked = f"{counted(self.template.gpus, 'GPU')} and {counted(self.template.nics or 0, 'NIC')}"

@@ -11,16 +11,15 @@ links will bring included, and which of them share a template.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, PciFunction, Sriov
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links import host_links
+from ansible_collections.zerocopy.rdma.plugins.module_utils._links import coming_vfs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import MODE
-from ansible_collections.zerocopy.rdma.plugins.module_utils._links.vfs import VFS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import configuration, planned
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names as attribute_names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, node
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import ClaimIntent, Template
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode
@@ -30,52 +29,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slic
     predict,
     versions,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci as values_pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, Problem, wrong
-
-
-def _vfs(hca: Hca, pci: PciFunction, number: int) -> Iterator[Hca]:
-    """The first ``number`` VFs of a PF, none where the node does not tell where they will be."""
-    offset, stride = hca.sriov.vf_offset, hca.sriov.vf_stride
-    if not offset or stride is None or (number > 1 and not stride):
-        return
-    for index in range(number):
-        address = values_pci.shifted(pci.address, offset + index * stride)
-        # The kernel is free to choose the names.
-        name = f"{hca.name}v{index}"
-        ports = [
-            replace(port, netdev=port.netdev and replace(port.netdev, name=name, mac=None, addresses=[]), gids=[])
-            for port in hca.ports
-        ]
-        function = replace(pci, address=address, pcie_path=[*pci.pcie_path[:-1], address])
-        yield replace(hca, name=name, pci=function, sriov=Sriov("vf", pf_address=pci.address), ports=ports)
-
-
-def with_vfs(host: str, values: Mapping[str, Any], facts: Facts) -> Facts:
-    """The facts, with the VFs that ``rdma_links_vfs`` is going to create; existing ones are as they are."""
-    number = values.get(VFS) or 0
-    try:
-        pfs = {port.hca for port in host_links.configured(host, values, facts).values()} if number else set()
-    except PlanError:
-        # For the role rdma_links to tell.
-        return facts
-    known = {pci.address for _hca, pci in facts.placed}
-    found: List[Hca] = []
-    barred: List[Excluded] = []
-    for hca, pci in facts.placed:
-        if hca.name not in pfs or hca.sriov.role != "pf":
-            continue
-        for vf in _vfs(hca, pci, number):
-            if vf.pci is None or vf.pci.address in known:
-                continue
-            found.append(vf)
-            for port in vf.ports:
-                why = facts.reasons.get((hca.name, port.number), [])
-                own = reasons.reason(reasons.VF, pf_address=pci.address)
-                barred.append(Excluded(vf.name, port.number, [own, *why]))
-    return replace(facts, hcas=[*facts.hcas, *found], excluded=[*facts.excluded, *barred]) if found else facts
-
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
 
 Found = List[Tuple[str, Problem]]
 
@@ -128,7 +83,7 @@ def _with_vfs(host: InventoryHost, values: Mapping[str, Any], wanted: ClaimInten
     """The same, with the VFs that are still to be created where a template asks for VFs."""
     if host.facts is None or not _of_vfs(wanted):
         return host
-    return replace(host, facts=with_vfs(host.name, values, host.facts))
+    return replace(host, facts=coming_vfs.of_host(host.name, values, host.facts))
 
 
 def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
@@ -148,6 +103,24 @@ def _without_excluded(members: Sequence[ClaimMember]) -> List[ClaimMember]:
             every = dict.fromkeys([*member.wanted.exclude, *excluded.get(member.host.group, [])])
             intents[key] = replace(member.wanted, exclude=tuple(every))
     return [replace(member, wanted=intents[id(member.wanted), member.host.group]) for member in members]
+
+
+def _of_rails(wanted: ClaimIntent) -> bool:
+    return any(template.rails for template in wanted.templates)
+
+
+def _with_rails(member: ClaimMember, facts: Facts, devices: Sequence[model.SliceDevice]) -> List[model.SliceDevice]:
+    """The devices with the rails that the daemon of the host is to say, whatever DRANET has heard so far."""
+    said = planned.of_host(member.host.name, member.values, facts)
+    found = []
+    for device in devices:
+        attributes = device.attributes
+        if device.driver == model.DRANET and device.pci in said:
+            attributes = {name: value for name, value in attributes.items() if name != attribute_names.RAIL}
+            rail = said[device.pci].get(configuration.RAIL)
+            attributes.update({} if rail is None else {attribute_names.RAIL: rail})
+        found.append(replace(device, attributes=attributes))
+    return found
 
 
 def _own_selectors(members: Iterable[ClaimMember]) -> List[str]:
@@ -184,6 +157,8 @@ def nodes(members: Sequence[ClaimMember], published: Sequence[model.SliceDevice]
                 if device.driver not in drivers
                 or (_of_vfs(wanted) and device.attributes.get(model.IS_VF) is True and device.pci not in there)
             ]
+        if host.facts is not None and _of_rails(wanted):
+            devices = _with_rails(member, host.facts, devices)
         if devices or host.facts is not None:
             found[host.name] = node.node(
                 host.name,

@@ -15,6 +15,10 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links.limits import LAYER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import (
+    configuration,
+    daemon_options,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import (
     Claim,
     ClaimIntent,
@@ -113,6 +117,8 @@ VARIABLES = (
     GPU_CLASS,
     MOVE_IB,
     EXCLUDE,
+    daemon_options.ATTRIBUTES,
+    daemon_options.ENABLED,
     LAYER,
     drivers_versions.DRANET_VERSION,
     drivers_versions.GPU_VERSION,
@@ -129,6 +135,25 @@ def _of_name(at: str, name: str, seen: Dict[str, str]) -> Iterator[Problem]:
     elif name in seen:
         yield wrong(f"{at}.name", name, f"which {seen[name]} also has: names must differ")
     seen.setdefault(name, at)
+
+
+def _of_rails(at: str, entry: Mapping[str, Any], nics: str, published: bool) -> Iterator[Problem]:
+    rails = entry["rails"]
+    if not published:
+        right = (
+            f"but DRANET publishes no rails here: set {daemon_options.ATTRIBUTES} to true, with"
+            f" {daemon_options.ENABLED}, or ask for nics instead"
+        )
+        yield wrong(f"{at}.rails", rails, right)
+    elif not rails:
+        yield wrong(f"{at}.rails", rails, "it must name at least one rail, or be left out")
+    for place, rail in enumerate(rails):
+        if not 0 <= rail <= configuration.MOST_RAIL:
+            yield wrong(f"{at}.rails[{place}]", rail, f"it must be 0 to {configuration.MOST_RAIL}")
+        elif rail in rails[:place]:
+            yield wrong(f"{at}.rails[{place}]", rail, "which is listed twice: a pod gets one NIC of each rail")
+    if nics not in ("0", str(len(rails))):
+        yield wrong(f"{at}.nics", nics, f"but {at}.rails are {len(rails)}, one NIC of each: leave nics out")
 
 
 def _of_many_pods(template: Template) -> Iterator[Problem]:
@@ -159,11 +184,15 @@ def _of_numbers(template: Template) -> Iterator[Problem]:
 
 
 def _template(
-    at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers, layer: Optional[str]
+    at: str, entry: Mapping[str, Any], dranet: drivers_versions.Numbers, layer: Optional[str], published: bool = False
 ) -> Tuple[Template, List[Problem]]:
     problems: List[Problem] = []
     text = str(entry.get("nics", "0"))
-    if text != "all" and not re.fullmatch("[0-9]{1,4}", text):
+    rails: Tuple[int, ...] = ()
+    if entry.get("rails") is not None:
+        problems += _of_rails(at, entry, text, published)
+        rails, text = tuple(entry["rails"]), str(len(entry["rails"]))
+    elif text != "all" and not re.fullmatch("[0-9]{1,4}", text):
         problems.append(wrong(f"{at}.nics", text, "it must be a number from 0, or all"))
         text = "1"
     gpu, wrong_gpu = picks(f"{at}.gpu", entry.get("gpu") or {}, GpuPick)
@@ -174,6 +203,7 @@ def _template(
         name=entry["name"],
         gpus=entry.get("gpus", 0),
         nics=None if text == "all" else int(text),
+        rails=rails,
         align=entry.get("align", "auto"),
         gpu=gpu,
         # NICs of the other link layer may belong to a storage network.
@@ -297,7 +327,7 @@ def intent(values: Mapping[str, Any]) -> Tuple[Optional[ClaimIntent], List[Probl
     seen: Dict[str, str] = {}
     for place, entry in enumerate(values[TEMPLATES]):
         at = f"{TEMPLATES}[{place}]"
-        template, own = _template(at, entry, dranet, values.get(LAYER))
+        template, own = _template(at, entry, dranet, values.get(LAYER), daemon_options.wanted(values))
         problems += [*_of_name(at, entry["name"], seen), *own]
         templates.append(template)
     seen = {}

@@ -46,13 +46,23 @@ class ClaimLayout:
     suffix: str = ""
 
 
+def _nics(
+    template: Template, count: Optional[int], suffix: str = "", part: int = 0, expressions: Tuple[str, ...] = ()
+) -> Tuple[Ask, ...]:
+    """The NICs of one of the equal parts of a claim; each rail is a request of its own, so that none can be missing."""
+    if not template.rails:
+        return (Ask(f"nic{suffix}", False, count, expressions),)
+    rails = template.rails[part * (count or 0) : (part + 1) * (count or 0)]
+    return tuple(Ask(f"nic-rail{rail}", False, 1, (selectors.nic_rail(rail), *expressions)) for rail in rails)
+
+
 def plain(template: Template) -> ClaimLayout:
-    """Counts only."""
-    requests = []
+    """Counts only, and rails."""
+    requests: List[Ask] = []
     if template.gpus:
         requests.append(Ask("gpu", True, template.gpus))
     if template.nics != 0:
-        requests.append(Ask("nic", False, template.nics))
+        requests += _nics(template, template.nics)
     return ClaimLayout(tuple(requests))
 
 
@@ -71,15 +81,17 @@ def grouped(template: Template, attribute: str, groups: Optional[int] = None) ->
     together: List[Together] = []
     for place in range(number if groups is None else groups):
         suffix = "" if number == 1 else f"-{place}"
-        requests.append(Ask(f"gpu{suffix}", True, template.gpus // number))
-        requests.append(Ask(f"nic{suffix}", False, (template.nics or 0) // number))
-        together.append(Together((f"gpu{suffix}", f"nic{suffix}"), attribute))
+        own = Ask(f"gpu{suffix}", True, template.gpus // number)
+        nics = _nics(template, (template.nics or 0) // number, suffix, place)
+        requests += [own, *nics]
+        together.append(Together((own.name, *(nic.name for nic in nics)), attribute))
     return ClaimLayout(tuple(requests), tuple(together))
 
 
 def whole(template: Template, attribute: str) -> ClaimLayout:
     """All GPUs and NICs with one value of the attribute."""
-    return ClaimLayout(plain(template).requests, (Together(("gpu", "nic"), attribute),))
+    requests = plain(template).requests
+    return ClaimLayout(requests, (Together(tuple(ask.name for ask in requests), attribute),))
 
 
 class NumaError(Exception):
@@ -130,11 +142,11 @@ def _nic_numbers(nodes: Sequence[ClaimNode]) -> List[int]:
     return sorted(number for number in numbers if isinstance(number, int))
 
 
-def _ask_of(template: Template, gpu: str, nic: int, parts: int = 1, suffix: str = "") -> Tuple[Ask, Ask]:
+def _ask_of(template: Template, gpu: str, nic: int, parts: int = 1, suffix: str = "", part: int = 0) -> Tuple[Ask, ...]:
     numa = selectors.nic_numa(nic)
     return (
         Ask(f"gpu{suffix}", True, template.gpus // parts, (gpu,)),
-        Ask(f"nic{suffix}", False, (template.nics or 0) // parts, (numa,)),
+        *_nics(template, (template.nics or 0) // parts, suffix, part, (numa,)),
     )
 
 
@@ -154,7 +166,11 @@ def across_numa(template: Template, nodes: Sequence[ClaimNode]) -> Optional[Clai
     parts = len(both)
     if parts < 2 or template.gpus % parts or (template.nics or 0) % parts:
         return None
-    requests = [ask for number in both for ask in _ask_of(template, gpus[number], number, parts, f"-numa{number}")]
+    requests = [
+        ask
+        for part, number in enumerate(both)
+        for ask in _ask_of(template, gpus[number], number, parts, f"-numa{number}", part)
+    ]
     return ClaimLayout(tuple(requests))
 
 

@@ -42,6 +42,7 @@ class NicPick:
 class Template:
     """One entry of ``rdma_claims_templates``; ``at`` is where it stands. ``nics`` is ``None`` for all of a node.
 
+    With ``rails`` a pod gets one NIC of each of them, and ``nics`` is their number.
     With ``resource`` it is one of ``rdma_claims_extended_resources`` instead: for pods that request as many NICs of it
     as they like, one by one, in their limits.
     """
@@ -50,6 +51,7 @@ class Template:
     name: str
     gpus: int = 0
     nics: Optional[int] = 0
+    rails: Tuple[int, ...] = ()
     align: str = "auto"
     gpu: Tuple[GpuPick, ...] = (GpuPick(),)
     nic: Tuple[NicPick, ...] = (NicPick(),)

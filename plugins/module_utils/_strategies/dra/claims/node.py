@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topolo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import IN_POD, PORT_DOWN, VF
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
@@ -31,6 +32,8 @@ IDENTITIES = (
     f"{model.DRANET}/ipv6",
     f"{model.DRANET}/rdmaDevice",
     model.IF_NAME,
+    # Of the node, not of the NIC.
+    names.LEAF,
 )
 
 

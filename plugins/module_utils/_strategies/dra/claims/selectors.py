@@ -16,6 +16,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.model import GpuPick, NicPick
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode, verdict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
@@ -76,6 +77,11 @@ def nic_mac(mac: str) -> str:
 def nic_numa(number: int) -> str:
     """NICs of this NUMA node."""
     return having(model.NIC_NUMA_NODE, [number])
+
+
+def nic_rail(number: int) -> str:
+    """NICs of this rail, which DRANET publishes for us (``rdma_driver_attributes``)."""
+    return having(names.RAIL, [number])
 
 
 def _of_driver(nodes: Sequence[ClaimNode], attribute: str) -> List[str]:

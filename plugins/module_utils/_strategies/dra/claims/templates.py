@@ -12,6 +12,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names as attribute_names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import align as claims_align
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import fit as claims_text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import intent, network, selectors
@@ -26,7 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.clai
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims.node import ClaimNode, verdict
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
 
 # What extended resources cannot do (KEP-5004, and dra.net's pkg/driver/nri_hooks.go).
@@ -130,6 +131,22 @@ class _TemplatePlanner:
             found.append(selection.expressions)
         return found
 
+    def _check_rails(self) -> None:
+        """A rail that no node has is a mistake, unless a NIC may be away."""
+        rails = {device.attributes.get(attribute_names.RAIL) for node in self.nodes for device in node.nics}
+        known = sorted(rail for rail in rails if isinstance(rail, int))
+        if any(node.may_hide_nics for node in self.nodes):
+            return
+        there = (
+            f"their NICs are in rails {ranges(list(map(str, known)))}"
+            if known
+            else "none of their NICs is in a rail (rdma_links_*)"
+        )
+        for place, rail in enumerate(self.template.rails):
+            if rail not in known:
+                nodes = fold(name for node in self.nodes for name in self.hosts[node.key])
+                self._problem(wrong(f"{self.template.at}.rails[{place}]", rail, f"which {nodes} do not have: {there}"))
+
     def _check_network(self) -> None:
         for node in self.nodes:
             nics = [nic for nic in node.nics if any(verdict(node, nic, pick).wanted for pick in self.template.nic)]
@@ -229,6 +246,7 @@ class _TemplatePlanner:
     def run(self, others: Sequence[ClaimNode], hosts_of_others: Hosts) -> Planned:
         self._check_selectors()
         self._check_gpu_class()
+        self._check_rails()
         if self.result.problems:
             return self.result
         gpu, nic = self._gpu_expressions(), self._nic_expressions()

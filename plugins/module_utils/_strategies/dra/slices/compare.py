@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Value
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import NO_NODE
@@ -78,12 +79,17 @@ GPU_LABELS = (
 _MOST_LINES = 30
 
 # Attributes of a NIC that are published wherever its netdev is.
-_LASTING = (model.RDMA, model.PCI_ADDRESS, model.NIC_NUMA_NODE, model.NUMA_NODE, model.PCIE_ROOT)
+_LASTING = (model.RDMA, model.PCI_ADDRESS, model.NIC_NUMA_NODE, model.NUMA_NODE, model.PCIE_ROOT, *names.EVERY)
 # What changes with a cable, or by the role rdma_links after the facts were gathered.
 _PASSING = tuple(f"{model.DRANET}/{name}" for name in ("state", "mtu", "ipv4", "ipv6"))
 # Only some versions publish it for a NIC with a netdev.
 _RDMA_DEVICE = f"{model.DRANET}/rdmaDevice"
 
+
+# Of an attribute of ours. DRANET that has started without the daemon asks nobody until it is restarted, and publishes
+# nothing of a NIC for which one question has failed (``pkg/cloudprovider/webhook`` of v1.4.0).
+_UNTOLD = f"DRANET has no answer of the daemon on the node ({names.UNIT})"
+_TOLD_OTHERWISE = f"the daemon on the node ({names.UNIT}) says so, or DRANET has not asked it since it was changed"
 
 # Why a device is missing or one too many, by code.
 REASONS = {
@@ -214,6 +220,8 @@ def _attributes(expected: SliceDevice, published: SliceDevice) -> Iterator[Attri
         elif name == model.NUMA_NODE and found is None:
             variable = versions.DRANET_VERSION if is_nic else versions.GPU_VERSION
             reason = f"its driver is older than {variable} says"
+        elif name in names.EVERY:
+            reason = _UNTOLD if found is None else _TOLD_OTHERWISE
         yield AttributeDifference(published.driver, published.name, expected.pci, name, value, found, reason)
 
 

@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gpu, Hca, Netdev, Port
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import DEFAULT_ROUTE, IN_POD
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.reasons import DEFAULT_ROUTE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base import exclusions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import long_names, model, versions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice, Value
@@ -113,13 +113,11 @@ def left_out(facts: Facts, exclude: Sequence[str] = ()) -> Dict[str, str]:
 def may_hide_nics(facts: Facts, published: bool = False) -> bool:
     """Whether a NIC in a pod may be missing: its RDMA device is gone, or its PCI function unknown.
 
-    The latter is Soft-RoCE, which has no PCI function but that of its netdev; DRANET does not know it either.
+    DRANET does not know the latter either (``Facts.unplaced_in_pods``).
     ``published``: what is asked about is what DRANET publishes, not the facts.
     """
-    placed = {hca.name for hca, _pci in facts.placed}
-    away = [entry.hca for entry in facts.excluded if any(reason.code == IN_POD for reason in entry.reasons)]
     exclusive = facts.system.netns_mode == "exclusive"
-    return (exclusive and not published) or any(name not in placed for name in away)
+    return (exclusive and not published) or bool(facts.unplaced_in_pods)
 
 
 def _nics(node: str, facts: Facts, version: versions.Numbers, move_ib: bool) -> Iterator[SliceDevice]:

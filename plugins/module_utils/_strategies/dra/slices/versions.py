@@ -57,7 +57,7 @@ RESTARTS = Ability(
 PROVIDER_WEBHOOK = Ability(
     "attributes of NICs come from a webhook on a Unix socket (`--cloud-provider-hint=webhook`)",
     (1, 4, 0),
-    READ,
+    RUN,
     "pkg/cloudprovider/webhook/webhook.go at v1.4.0",
 )
 ARP = Ability(

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes import names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner, selectors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import allocate, cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
@@ -108,3 +110,51 @@ def test_a_plan_is_refused_or_can_be_satisfied(
                 }
                 assert len(values) == 1
                 assert None not in values
+
+
+def with_rails(devices: list[SliceDevice], rails: list[int | None]) -> list[SliceDevice]:
+    """The devices, whose NICs are in these rails, one after another; ``None`` is in none, or nothing is known of it."""
+    given = iter(rails)
+    return [
+        replace(one, attributes={**one.attributes, **({} if (rail := next(given)) is None else {names.RAIL: rail})})
+        if one.is_rdma_nic
+        else one
+        for one in devices
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    nodes(),
+    st.lists(st.sampled_from([None, 0, 1, 2]), min_size=8, max_size=8),
+    st.integers(0, 4),
+    st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True),
+    st.sampled_from(["auto", "none"]),
+)
+def test_a_pod_gets_one_nic_of_each_rail_or_nothing(
+    published: dict[str, list[SliceDevice]], known: list[int | None], gpus: int, rails: list[int], align: str
+) -> None:
+    published = {
+        name: with_rails(devices, known[place * 4 :]) for place, (name, devices) in enumerate(published.items())
+    }
+    wanted = {"name": "one", "gpus": gpus, "rails": rails, "align": align}
+    own = {**VARIABLES, "rdma_driver_attributes": True, "rdma_claims_templates": [wanted]}
+    hosts = [InventoryHost(name, "group", own) for name in published]
+    plan = planner.plan(hosts, resource_slices([one for devices in published.values() for one in devices]))
+    specs = [one["spec"]["spec"]["devices"] for one in plan.objects if one["kind"] == "ResourceClaimTemplate"]
+    assert bool(specs) != bool(plan.problems)
+    able = {
+        name: sum(one.is_gpu for one in devices) >= gpus
+        and set(rails) <= {one.attributes.get(names.RAIL) for one in devices}
+        for name, devices in published.items()
+        if devices
+    }
+    assert bool(specs) == any(able.values())
+    for name, can in able.items():
+        results = [allocated(published[name], spec) for spec in specs]
+        assert not specs or any(result is not None for result in results) == can
+        for result in filter(None, results):
+            every = [device for devices in result.values() for device in devices]
+            nics = [device for device in every if device.is_rdma_nic]
+            assert sorted(str(nic.attributes.get(names.RAIL)) for nic in nics) == sorted(map(str, rails))
+            assert len(every) == len({device.name for device in every}) == gpus + len(rails)

@@ -214,6 +214,45 @@ def test_attributes_that_differ(facts_of: Facts) -> None:
     ]
 
 
+RAILS = {"rdma_driver_attributes": True, "rdma_links_rails": 2, "rdma_links_mtu": 2044}
+
+
+def test_what_the_daemon_says_is_missing_or_differs_by_nic_and_attribute(facts_of: Facts) -> None:
+    """Also of a NIC in a pod, since the daemon knows it by its place. Without the variable nobody expects it."""
+    facts = facts_of("v100-01")
+    wanted = expected(facts, **RAILS)
+    (first, second), gpus = split(wanted.devices)
+    rail, rate = "zerocopy.rdma/rail", "zerocopy.rdma/rateGbps"
+    assert [nic.attributes[rail] for nic in (first, second)] == [0, 1]
+    assert texts(compare(wanted, wanted.devices, BOTH)) == []
+    in_pod = without(first, "dra.net/ifName", rail)
+    other = replace(second, attributes={**second.attributes, rate: 1})
+    assert texts(compare(wanted, [in_pod, other, *gpus], BOTH)) == [
+        f"n: NIC {first.pci} has no {rail}, the facts say 0: DRANET has no answer of the daemon on the node "
+        "(zerocopy-rdma-attributes.service)",
+        f"n: NIC {second.pci} has {rate} 1, the facts say 100: the daemon on the node "
+        "(zerocopy-rdma-attributes.service) says so, or DRANET has not asked it since it was changed",
+    ]
+    assert texts(compare(expected(facts), [in_pod, other, *gpus], BOTH)) == []
+    unused = expected(facts, **RAILS, rdma_driver_enabled=False)
+    assert not [one for one in unused.devices if rail in one.attributes]
+
+
+def test_the_leaf_group_is_expected_where_it_is_known(facts_of: Facts) -> None:
+    own = {**VERSIONS, **RAILS}
+    for known, leaf in (("leaf-1", "leaf-1"), ("", None), (None, None)):
+        host = InventoryHost("n", "group", own, read.facts(facts_of("v100-01")), leaf=known)
+        found = expected_devices.expected([host])["n"]["devices"]
+        assert {one["attributes"].get("zerocopy.rdma/leaf") for one in found} == {leaf}
+
+
+def test_the_rate_of_a_port_that_is_down_is_no_difference(facts_of: Facts) -> None:
+    facts = copy.deepcopy(facts_of("v100-01"))
+    published = expected(facts, **RAILS).devices
+    facts["hcas"][0]["ports"][0]["state"] = "DOWN"
+    assert texts(compare(expected(facts, **RAILS), published, BOTH)) == []
+
+
 def test_a_driver_of_gpus_that_is_older_than_the_inventory_says(facts_of: Facts) -> None:
     facts = facts_of("v100-01")
     found = compare(expected(facts), expected(facts, rdma_driver_gpu_version="0.4.1").devices, BOTH)

@@ -91,6 +91,15 @@ def test_what_is_away_is_kept_where_it_can_be(tmp_path: Path) -> None:
     assert written(tmp_path) == DEVICES
 
 
+def test_what_cannot_be_told_now_stays_as_it_was(tmp_path: Path) -> None:
+    attributes.converge(options(tmp_path), False, Systemd())
+    down = options(tmp_path, devices={FIRST: {"rail": 0}, SECOND: {"rail": 1}}, untold={FIRST: ["rate_gbps"]})
+    assert attributes.converge(down, True, Systemd())["changed"] is False
+    # What the facts do tell counts: its ports differ, so it has no rate.
+    attributes.converge({**down, "untold": {SECOND: ["rate_gbps"]}}, False, Systemd())
+    assert written(tmp_path) == {FIRST: {"rail": 0}, SECOND: {"rail": 1}}
+
+
 def test_in_an_image_it_is_written_and_nothing_is_asked(tmp_path: Path) -> None:
     found = attributes.converge(options(tmp_path), False, Systemd())
     assert found["attributes"] == {"unit": DAEMON.unit, "changes": found["changes"]}
