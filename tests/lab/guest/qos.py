@@ -12,26 +12,28 @@ itself), pfc (priorities), tos (null without a directory).
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import List, Tuple
 
 
-def dcb(*words: str) -> Any:
-    done = subprocess.run(["dcb", "-j", "-N", *words], check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout or "{}")
+def dcb(what: str, netdev: str, setting: str) -> List[Tuple[int, str]]:
+    """Pairs such as ``26:3``; the JSON of iproute2 6.15 is no list of pairs."""
+    argv = ["dcb", "-N", what, "show", "dev", netdev, setting]
+    done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
+    return [(int(key), value) for key, value in re.findall(r"(\d+):(\w+)", done.stdout)]
 
 
 def main() -> None:
     netdev, hca = sys.argv[1:]
     tos = Path(f"/sys/kernel/config/rdma_cm/{hca}/ports/1/default_roce_tos")
-    pairs = dcb("app", "show", "dev", netdev, "dscp-prio").get("dscp_prio", [])
-    paused = dcb("pfc", "show", "dev", netdev, "prio-pfc")["prio_pfc"]
+    pairs = [(dscp, int(priority)) for dscp, priority in dcb("app", netdev, "dscp-prio")]
     found = {
         "entries": len(pairs),
         "dscp": {str(dscp): priority for dscp, priority in pairs if priority != dscp // 8},
-        "pfc": [priority for priority, on in enumerate(paused) if on],
+        "pfc": [priority for priority, word in dcb("pfc", netdev, "prio-pfc") if word == "on"],
         "tos": int(tos.read_text()) if tos.exists() else None,
     }
     print(json.dumps(found))
