@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import lldp_netdevs
 from ansible_collections.zerocopy.rdma.plugins.module_utils._payload import program
@@ -36,7 +36,7 @@ def options(
     known = known or NodeKnown()
     found = registry.daemons(values, wanted, known)
     if wanted and values["rdma_exporter_enabled"]:
-        found[EXPORTER] = {"host": host, "group": group, **_exporter(values, known.rails)}
+        found[EXPORTER] = {"host": host, "group": group, **_exporter(values, known)}
     else:
         found[EXPORTER] = {"root": values["rdma_discover_root"], "state": "absent"}
     found[LLDPD] = {"root": values["rdma_discover_root"], "state": "absent"}
@@ -46,11 +46,12 @@ def options(
     return found
 
 
-def _exporter(values: Mapping[str, Any], rails: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+def _exporter(values: Mapping[str, Any], known: NodeKnown) -> Dict[str, Any]:
     return {
         **{name: values[f"rdma_exporter_{name}"] for name in _OWN},
         **{name: values[f"rdma_discover_{name}"] for name in _DISCOVERED},
-        "rails": [dict(rail) for rail in rails],
+        "rails": [dict(rail) for rail in known.rails],
+        "keep": known.may_lack_nics,
         "rate_gbps": float(values["rdma_discover_expect_rate_gbps"] or 0),
         "state": "present",
     }

@@ -56,7 +56,7 @@ NOT_PLANNED = {
     "attributes": {"interpreter", "digest", "program"},
     "lldpd": set(),
 }
-OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}, "attributes": {"keep"}}
+OTHER_DEFAULT = {"kernel": {"modules", "user_memlock"}, "attributes": {"keep"}, "exporter": {"keep"}}
 # A host has one strategy: what is asked for each part whose daemon is that of a strategy.
 OF_STRATEGY: dict[str, dict[str, Any]] = {
     "attributes": {"rdma_strategy": "dra", "rdma_driver_attributes": True},

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import kernel_log
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import (
     Configuration,
     ConfigurationError,
+    Rail,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import (
     DaemonRequest,
@@ -35,6 +36,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.comman
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import natural_key
 
 DAEMON = NodeDaemon(
     concern="exporter",
@@ -50,6 +52,7 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "listen": {"type": "str", "default": ""},
     "interval": {"type": "int", "default": 15},
     "rails": {"type": "list", "elements": "dict", "default": []},
+    "keep": {"type": "bool", "default": False},
     "rate_gbps": {"type": "float", "default": 0.0},
     **_SHARED,
 }
@@ -109,6 +112,33 @@ def unit(python: str, written: str) -> str:
     )
 
 
+def _present(files: Files) -> Sequence[Rail]:
+    """Rails that an earlier run has written; what cannot be read says nothing, and is written anew."""
+    try:
+        return configuration.read(files.text(DAEMON.config) or "").rails
+    except ConfigurationError:
+        return ()
+
+
+def joined(planned: Sequence[Mapping[str, Any]], present: Sequence[Rail]) -> List[Dict[str, Any]]:
+    """The planned rails with what was known of those whose NIC a pod has now, which is the pod's rail all the same.
+
+    Nothing is kept of a port that is another rail by now.
+    """
+    known = {(rail.name, rail.hca, rail.port): rail.pci for rail in present}
+    found = [
+        {**rail, "pci": rail["pci"] or known.get((rail["name"], rail["hca"], rail["port"]), "")} for rail in planned
+    ]
+    names = {rail["name"] for rail in found}
+    taken = {(rail[key], rail["port"]) for rail in found for key in ("hca", "pci") if rail[key]}
+    found += [
+        rail._asdict()
+        for rail in present
+        if rail.name not in names and not taken.intersection([(rail.hca, rail.port), (rail.pci, rail.port)])
+    ]
+    return sorted(found, key=lambda rail: natural_key(rail["name"]))
+
+
 def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
     """What these options ask for, ``None`` for nothing (``state: absent``).
 
@@ -118,6 +148,8 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
         return None
     sent = program(options)
     config = {name: options[name] for name in Configuration._fields}
+    if options["keep"]:
+        config["rails"] = joined(config["rails"], _present(Files(options["root"])))
     if config["directory"]:
         config["directory"] = checked("directory", config["directory"], directory.below_root)
     try:

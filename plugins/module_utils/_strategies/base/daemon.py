@@ -27,6 +27,12 @@ class NodeKnown:
     rails: Sequence[Mapping[str, Any]] = ()
     leaf: Optional[str] = None
 
+    @property
+    def may_lack_nics(self) -> bool:
+        """Whether the facts may not have a NIC, or not its place, because a pod has it."""
+        facts = self.facts
+        return facts is None or facts.system.netns_mode == "exclusive" or bool(facts.unplaced_in_pods)
+
 
 Options = Callable[[Values, NodeKnown], Dict[str, Any]]
 

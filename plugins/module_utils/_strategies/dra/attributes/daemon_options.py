@@ -31,8 +31,7 @@ def options(values: Mapping[str, Any], known: NodeKnown) -> Dict[str, Any]:
         "root": values["rdma_discover_root"],
         "devices": found,
         "untold": devices.untold(facts, found, known.leaf),
-        # Otherwise all NICs of the host are in its facts.
-        "keep": known.facts is None or facts.system.netns_mode == "exclusive" or bool(facts.unplaced_in_pods),
+        "keep": known.may_lack_nics,
         "state": "present",
     }
 

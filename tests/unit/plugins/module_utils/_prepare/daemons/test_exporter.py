@@ -64,6 +64,38 @@ def test_it_is_installed_changed_and_removed(tmp_path: Path) -> None:
     assert carry_out(tmp_path, systemd, state="absent")["changed"] is False
 
 
+def _rail(name: str, hca: str, pci: str = "", port: int = 1) -> Dict[str, Any]:
+    return {"name": name, "hca": hca, "port": port, "pci": pci}
+
+
+@pytest.mark.parametrize(
+    ("planned", "written"),
+    [
+        # Soft-RoCE has its place from the netdev, which the pod has.
+        ([_rail("0", "rxe5"), _rail("1", "rxe6", "0000:65:00.0")], {"0": "0000:64:00.0", "1": "0000:65:00.0"}),
+        # In netns mode exclusive the HCA is away with it.
+        ([_rail("1", "rxe6", "0000:65:00.0")], {"0": "0000:64:00.0", "1": "0000:65:00.0"}),
+        # Another port is this rail by now, or another rail has the port.
+        ([_rail("0", "rxe7"), _rail("1", "rxe6", "0000:65:00.0")], {"0": "", "1": "0000:65:00.0"}),
+        (
+            [_rail("1", "rxe6", "0000:65:00.0"), _rail("2", "rxe5", "0000:64:00.0")],
+            {"1": "0000:65:00.0", "2": "0000:64:00.0"},
+        ),
+    ],
+)
+def test_rails_in_pods_stay_as_they_were(tmp_path: Path, planned: Any, written: Dict[str, str]) -> None:
+    systemd = Systemd()
+    both = [_rail("0", "rxe5", "0000:64:00.0"), _rail("1", "rxe6", "0000:65:00.0")]
+    carry_out(tmp_path, systemd, rails=both)
+    done = carry_out(tmp_path, systemd, rails=planned, keep=True)
+    found = configuration.read((tmp_path / DAEMON.config[1:]).read_text())
+    assert {rail.name: rail.pci for rail in found.rails} == written
+    assert done["changed"] == ({rail["name"]: rail["pci"] for rail in both} != written)
+    carry_out(tmp_path, systemd, rails=planned)
+    found = configuration.read((tmp_path / DAEMON.config[1:]).read_text())
+    assert [rail._asdict() for rail in found.rails] == planned
+
+
 def test_one_that_does_not_start_says_why_and_the_next_run_tries_again(tmp_path: Path) -> None:
     with pytest.raises(HostError, match=r"zerocopy-rdma-exporter\.service does not start: .*cannot be written"):
         carry_out(tmp_path, Systemd(starts=False))
