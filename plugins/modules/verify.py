@@ -29,7 +29,7 @@ options:
       - V(begin) makes the directory of the run.
       - V(plan) plans the tests between hosts, from the facts and the variables C(rdma_verify_*) of all hosts. The hosts
         of a group are measured in rounds, in each of which a host is in at most one pair. Measurements are between
-        rails of the same number.
+        rails of the same number. Whether different rails reach each other is tried in rounds of their own.
       - V(own) returns the tests of one host, as options of M(zerocopy.rdma.rdma_reachability) and
         M(zerocopy.rdma.rdma_bandwidth).
       - V(host) compares the facts of all hosts with the inventory, turns what the role
@@ -147,7 +147,7 @@ probes:
   type: list
   elements: dict
 ends:
-  description: C(port) and C(peer) of each ping, by its name.
+  description: C(port) and C(peer) of each ping, by its name, and C(peer_port) if that is on another rail.
   returned: O(part=own)
   type: dict
 addresses:
@@ -166,8 +166,8 @@ fabric_ports:
   elements: dict
 rounds:
   description:
-    - For each round, C(role) (V(server), V(client) or V(idle)), C(peer), C(seconds), C(runs), and the C(expected)
-      bandwidth of each run in Gb/s.
+    - For each round, C(role) (V(server), V(client) or V(idle)), C(peer), C(seconds), C(runs), the C(expected) bandwidth
+      of each run in Gb/s, and whether its runs are between different rails (C(crosses)).
   returned: O(part=own)
   type: list
   elements: dict

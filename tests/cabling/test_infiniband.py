@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import check, expected, ibnetdiscover
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import FabricLink
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import Fabric
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import partitions
 from ansible_collections.zerocopy.rdma.tests.cabling import machine
 from ansible_collections.zerocopy.rdma.tests.unit._fabric.site import Site, rail_optimised
 from ansible_collections.zerocopy.rdma.tests.unit._fabric.test_check import ALL_OF_WRONG, wrong
@@ -69,3 +70,44 @@ def test_a_right_fabric_has_no_fault() -> None:
     links, topology = read(site)
     known = guids(site, links)
     assert judged(site, links, known) == judged(site, topology, known) == []
+
+
+# The GUIDs are those that ibsim gives: of each HCA one, then one for each port.
+TENANTS = """\
+Switch 4 "leaf"
+[1] "manager"
+[2] "full"
+[3] "limited"
+
+Hca 1 "manager"
+[1] "leaf"[1]
+
+Hca 1 "full"
+[1] "leaf"[2]
+
+Hca 1 "limited"
+[1] "leaf"[3]
+
+partitions
+Default=0x7fff : ALL=full;
+tenant=0x0001 : 0x100003=full, 0x100005=limited;
+"""
+
+
+@pytest.mark.parametrize(
+    ("hca", "table", "verdict"),
+    [
+        ("manager", ["0xffff"], "fail"),
+        ("full", ["0xffff", "0x8001"], "pass"),
+        ("limited", ["0xffff", "0x0001"], "warn"),
+    ],
+)
+def test_partitions_of_opensm(tenants: dict[str, list[str]], hca: str, table: list[str], verdict: str) -> None:
+    assert [key for key in tenants[hca] if key != "0x0000"] == table
+    assert partitions.verdict(hca, table, "0x8001")[0] == verdict
+
+
+@pytest.fixture(scope="module")
+def tenants() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = machine.run("simulate.py", TENANTS)["pkeys"]
+    return found

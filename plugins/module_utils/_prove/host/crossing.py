@@ -44,10 +44,10 @@ class _Group:
 
     def _probe(self, near: HostEvidence, rail: int, far: HostEvidence, other: int) -> bool:
         """Whether a ping from a rail of one host to another rail of the other can be sent; it is then planned."""
-        ends = self.live[near.host].get(rail), self.live[far.host].get(other)
-        if ends[0] is None or ends[1] is None:
+        mine, theirs = self.live[near.host].get(rail), self.live[far.host].get(other)
+        if mine is None or theirs is None:
             return False
-        (hca, port), (peer_hca, peer_port) = ends
+        (hca, port), (peer_hca, peer_port) = mine, theirs
         pair = plan.address_pair(port, peer_port)
         netdev = port.netdev
         if pair is None or netdev is None or not netdev.mtu or port.link_layer != peer_port.link_layer:

@@ -196,7 +196,7 @@ def _evidence(
     found = RailMatrix(
         rails,
         [[matrix.state((rail, other)) for other in rails] for rail in rails],
-        wanted and [[wanted.between(rail, other) for other in rails] for rail in rails],
+        [[wanted.between(rail, other) for other in rails] for rail in rails] if wanted else None,
         {f"{rail} {other}": len(matrix.known((rail, other))) for rail, other in matrix.pairs},
         [*tries][:_SHOWN],
     )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -22,8 +23,8 @@ YES, NO, PARTLY, UNKNOWN = "reached", "not reached", "partly", "unknown"
 
 
 def check(group: str, states: list[list[str]], wanted: list[list[bool]] | None, verdict: str = "fail") -> Check:
-    evidence = {"rails": [*range(len(states))], "matrix": states, "wanted": wanted, "tried": {}, "contrary": []}
-    return Check("host", "host.rails", None, group, "", verdict, f"Rails of {group}.", evidence)
+    matrix = RailMatrix([*range(len(states))], states, wanted, {}, [])
+    return Check("host", "host.rails", None, group, "", verdict, f"Rails of {group}.", asdict(matrix))
 
 
 def document(*checks: Check) -> VerifyDocument:
