@@ -3,17 +3,19 @@
 
 """DeviceTaintRules of sick NICs while the API server is killed (SIGKILL; etcd goes on) between any two requests.
 
-Each restart takes seconds. So it is killed before and after each request that writes, and of those that read, before
-the last one that no write has come before: until then nothing is different. Needs Kubernetes 1.37 or newer
-(``ZEROCOPY_KUBERNETES``).
+Each restart takes seconds. So it is killed before and after each request that writes; after those that come before the
+first of them, all is as it was. Needs Kubernetes 1.37 or newer (``ZEROCOPY_KUBERNETES``).
 """
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Dict, List
 
 import pytest
@@ -21,13 +23,12 @@ from control_plane import lifecycle
 from urllib3.exceptions import ProtocolError
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.health_policy import Policy
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import cluster as health
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import cluster as taints
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.connection import connect
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import live_parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import DRANET
-from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import Fleet
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object
 from ansible_collections.zerocopy.rdma.tests.cluster.test_device_taints import SET, Nics, make_of_nodes
 
@@ -38,7 +39,7 @@ __all__ = ["make_of_nodes"]
 WRITES = 5
 OTHERS = "others-health"
 # What is not so once something was changed.
-DENIED = re.compile("nothing (was|is)|no rule|could not be (applied|kept|made)|rejected")
+DENIED = re.compile("nothing was|could not be|rejected")
 POLICY = Policy(effect="NoSchedule", confirm=1, budget="100%")
 
 
@@ -47,17 +48,22 @@ class Apiserver:
 
     def __init__(self, plane: lifecycle.ControlPlane) -> None:
         self._name, self._command = plane.name, [""]
+        # It answers some requests before it is ready.
+        self._starting = threading.Lock()
         self.dead = threading.Event()
 
     def kill(self) -> None:
-        self._command = lifecycle.kill_apiserver(self._name)
-        self.dead.set()
+        """Kill it once it is ready."""
+        with self._starting:
+            self._command = lifecycle.kill_apiserver(self._name)
+            self.dead.set()
 
     def start(self) -> None:
-        """Start it in the thread that may end it by its own end."""
-        if self.dead.is_set():
-            lifecycle.start_apiserver(self._name, self._command)
-            self.dead.clear()
+        """Start it in the thread with which it is to end."""
+        with self._starting:
+            if self.dead.is_set():
+                lifecycle.start_apiserver(self._name, self._command)
+                self.dead.clear()
 
 
 class Killing:
@@ -96,6 +102,8 @@ class Killing:
 
 @pytest.fixture(name="apiserver")
 def make_apiserver(control_plane: lifecycle.ControlPlane) -> Iterator[Apiserver]:
+    if control_plane.audit is None:
+        pytest.skip("kills the API server, so it needs one of its own")
     found = Apiserver(control_plane)
     yield found
     found.start()
@@ -109,9 +117,9 @@ class Shared:
     theirs: Nics
     cluster_set: ClusterSet
 
-    def rules(self) -> Dict[str, str]:
-        """Devices and effects of our rules."""
-        specs = [rule["spec"] for rule in self.ours.rules() if rule["metadata"]["name"].startswith(f"{SET}-")]
+    def rules(self, of_set: str = SET) -> Dict[str, str]:
+        """Devices and effects of our rules, or of another set's."""
+        specs = [rule["spec"] for rule in self.ours.rules() if rule["metadata"]["name"].startswith(f"{of_set}-")]
         found = {spec["deviceSelector"]["device"]: spec["taint"]["effect"] for spec in specs}
         assert len(found) == len(specs)
         return found
@@ -130,6 +138,15 @@ class Shared:
         self.ours.sick.clear()
         self.ours.falls_sick("n1", *numbers)
         return self.ours
+
+    def run(self, nics: Nics, client: Client) -> Object:
+        """What the module does, which itself cannot be run by two threads."""
+
+        def call(**options: Any) -> Object:
+            full = {"name": SET, "namespace": self.cluster_set.namespace, "state": "present", **options}
+            return taints.converge(client, taints.of_options(full, check=False, diff=False))
+
+        return replace(nics, call=call)()
 
 
 @pytest.fixture(name="shared")
@@ -173,10 +190,44 @@ def test_the_next_run_completes_what_ended_with_the_api_server(
             patch.setattr(Client, "_send", Killing(apiserver, [number], answered).method())
             said = str(shared.sick(1, 2)()["msg"])
         apiserver.start()
-        open("/tmp/k/said.txt", "a").write(f"{number} {answered} {said!r} {shared.rules()}\n")  # DEBUG
         now = shared.rules()
         assert now.items() <= {**old, **shared.wanted(1, 2)}.items()
+        assert now == old or not DENIED.search(said)
         shared.ours()
         assert shared.rules() == shared.wanted(1, 2)
         assert shared.ours()["changed"] is False
         assert shared.of_others() == before
+
+
+def test_two_controllers_at_once_go_on_when_it_is_back(
+    shared: Shared, apiserver: Apiserver, control_plane: lifecycle.ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ours, the answers to all writes are lost; whatever the other one does at that moment ends with the server."""
+    # A busy machine takes its time with each restart.
+    monkeypatch.setattr(request, "PATIENCE", 300.0)
+    shared.sick(0)()
+    shared.sick(1, 2)
+    shared.theirs.sick.clear()
+    shared.theirs.falls_sick("n2", 2, 3)
+    maintenance = shared.cluster_set.get("devicetaintrule", "maintenance")
+    mine, other = (connect({"kubeconfig": str(control_plane.kubeconfig)}, os.environ) for _each in range(2))
+    monkeypatch.setattr(mine, "_send", partial(Killing(apiserver, range(WRITES), answered=True).method(), mine))
+
+    def beside() -> Object:
+        assert apiserver.dead.wait(request.PATIENCE)
+        return shared.run(shared.theirs, other)
+
+    kills = 0
+    with ThreadPoolExecutor(2) as threads:
+        runs = [threads.submit(shared.run, shared.ours, mine), threads.submit(beside)]
+        while not all(run.done() for run in runs):
+            if apiserver.dead.wait(0.2):
+                kills += 1
+                apiserver.start()
+    assert [run.result()["changed"] for run in runs] == [True, True]
+    assert kills == WRITES
+    assert shared.rules() == shared.wanted(1, 2)
+    devices = [shared.theirs.devices["n2"][number].name for number in (2, 3)]
+    assert shared.rules(OTHERS) == dict.fromkeys(devices, "NoSchedule")
+    assert shared.cluster_set.get("devicetaintrule", "maintenance") == maintenance
+    assert shared.ours()["changed"] is shared.theirs()["changed"] is False
