@@ -44,16 +44,20 @@ class Authority:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self.ca = KeyPair(directory / "ca.crt", directory / "ca.key")
+        self.ca = self.pair("ca")
 
     def create(self) -> None:
         """Make the authority's own certificate."""
         self._directory.mkdir(mode=0o700)
         self._request(self.ca, "ca", "/CN=zerocopy-rdma-lab")
 
+    def pair(self, name: str) -> KeyPair:
+        """A certificate that is issued under this name, or will be."""
+        return KeyPair(self._directory / f"{name}.crt", self._directory / f"{name}.key")
+
     def issue(self, name: str, user: str, groups: Sequence[str] = (), addresses: Sequence[str] = ()) -> KeyPair:
         """Make a certificate for a user in groups, or a server at addresses (``IP:127.0.0.1``, ``DNS:localhost``)."""
-        pair = KeyPair(self._directory / f"{name}.crt", self._directory / f"{name}.key")
+        pair = self.pair(name)
         subject = "".join(f"/O={group}" for group in groups) + f"/CN={user}"
         signed = ["-CA", str(self.ca.certificate), "-CAkey", str(self.ca.key)]
         self._request(pair, "leaf", subject, *signed, alternative=addresses)

@@ -32,6 +32,8 @@ _GRACE = "8760h"
 # Of the Service `kubernetes`, which has the first address of the service network.
 SERVICE_ADDRESS = "10.96.0.1"
 SERVICE_PORT = 443
+# The name of the certificate of who may do everything.
+ADMIN = "admin"
 # The client side limits of production would make a hundred nodes full of pods take minutes.
 _CLIENT_RATE = ("--kube-api-qps=2000", "--kube-api-burst=4000")
 
@@ -95,7 +97,7 @@ class Components:
         self._tokens = self._authority.issue("tokens", "service-account-tokens")
         self.ca = self._authority.ca.certificate
         self.url = f"https://{_LOOPBACK}:{self._ports.apiserver}"
-        self.admin = self._authority.issue("admin", "lab-admin", groups=["system:masters"])
+        self.admin = self._authority.issue(ADMIN, "lab-admin", groups=["system:masters"])
 
     def kubeconfig(self, path: Path, user: KeyPair) -> Path:
         """Write the kubeconfig of a user."""

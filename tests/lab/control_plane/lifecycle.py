@@ -21,13 +21,14 @@ from vmlab.progress import LabError, await_condition, step, tail
 
 from . import pins, processes, programs
 from .certificates import Authority
-from .components import Components, free_ports
+from .components import ADMIN, Components, free_ports
 from .paths import STATE
 
 # Ready after some six seconds on an idle machine; many times that beside a build.
 _READY_SECONDS = 180
 _REQUEST_SECONDS = 10
 _PROGRAMS = ("etcd", *pins.PROGRAMS)
+_APISERVER = "kube-apiserver"
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,26 @@ def down(name: str) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
+def kill_apiserver(name: str) -> list[str]:
+    """Kill the API server of a running control plane; all else goes on. Returns what starts it again."""
+    directory = _directory(name)
+    (pid,) = processes.working_on(directory, [_APISERVER])
+    command = Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
+    processes.end(directory, [_APISERVER])
+    return command
+
+
+def start_apiserver(name: str, command: Sequence[str]) -> None:
+    """Start it again, tied to the calling thread, and wait until it answers."""
+    directory = _directory(name)
+    log = directory / f"{_APISERVER}.log"
+    server = json.loads((directory / "kubeconfig").read_text())["clusters"][0]["cluster"]["server"]
+    context = _administrator(directory)
+    processes.spawn(command, log, tied=True)
+    ready = f"{server}/readyz"
+    await_condition(ready, lambda: _answers(ready, context), seconds=_READY_SECONDS, note=lambda: tail(log))
+
+
 def names() -> list[str]:
     """Names of the control planes that run, or that were killed and left something."""
     return sorted(path.name for path in STATE.glob("*"))
@@ -124,8 +145,7 @@ def _directory(name: str) -> Path:
 
 def _start(directory: Path, components: Components, api: str, audit: Optional[Path], tied: bool) -> None:
     """Start the programs in the order in which they need each other."""
-    context = ssl.create_default_context(cafile=str(components.ca))
-    context.load_cert_chain(components.admin.certificate, components.admin.key)
+    context = _administrator(directory)
     started: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(*commands: list[str]) -> None:
@@ -154,6 +174,14 @@ def _start(directory: Path, components: Components, api: str, audit: Optional[Pa
     # Without it no pod is admitted. Controllers make it, so it also says that they work.
     account = f"{components.url}/api/v1/namespaces/default/serviceaccounts/default"
     until_answered("kube-controller-manager", account)
+
+
+def _administrator(directory: Path) -> ssl.SSLContext:
+    authority = Authority(directory / "pki")
+    admin = authority.pair(ADMIN)
+    context = ssl.create_default_context(cafile=str(authority.ca.certificate))
+    context.load_cert_chain(admin.certificate, admin.key)
+    return context
 
 
 def _answers(address: str, context: ssl.SSLContext) -> bool:
