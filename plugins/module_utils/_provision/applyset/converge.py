@@ -21,7 +21,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     Object,
     ObjectKey,
-    listed,
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
@@ -45,7 +44,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.write import write
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import daemon_sets, wait
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # Of runs that begin at the same moment one gets through at each attempt.
 _ATTEMPTS = 10
@@ -196,9 +194,12 @@ class _ApplysetRun:
 
     def _make(self, steps: List[ApplyStep]) -> None:
         """Create all of these objects, to which nothing refers yet, or none of them."""
-        problems = write(self._client, self._request, steps)
-        if not problems:
+        failures = write(self._client, self._request, steps)
+        if not failures.lines:
             return
+        if not failures.known:
+            # What may be there is not to be forgotten by the parent.
+            raise failures.error()
         rest = "nothing was applied"
         try:
             made = [step for step in steps if step.action == "created"]
@@ -209,14 +210,12 @@ class _ApplysetRun:
                 self._state(self._plan.stated, self._parent.close)
         except ClusterError as error:
             rest = f"and what was created could not be removed ({error}), so the next run prunes it"
-        raise refused(self._request, problems, rest)
+        raise refused(self._request, failures.lines, rest)
 
     def _write(self, steps: List[ApplyStep]) -> None:
-        problems = write(self._client, self._request, steps)
-        if problems:
-            many = counted(len(problems), "object")
-            text = f"{many} could not be applied although a dry run was accepted; the next run continues from here"
-            raise ClusterError(f"{text}:\n{listed(problems)}")
+        failures = write(self._client, self._request, steps)
+        if failures.lines:
+            raise failures.error()
         self._wait([step for step in steps if step.wanted.key.group_kind == DEFINITION])
 
     def _wait(self, steps: List[ApplyStep]) -> None:

@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 import time
-from typing import List
+from typing import List, NamedTuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import listed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import (
     JSON,
     METADATA,
@@ -25,24 +26,38 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
     apply_query,
     explained,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 # Seconds for an API server to serve a kind after its definition is established.
 _NEW_KIND_SECONDS = 30.0
 _NEW_KIND_PAUSE = 0.1
 
 
-def write(client: Client, request: ApplysetRequest, steps: List[ApplyStep]) -> List[str]:
+class Failures(NamedTuple):
+    """What is wrong, in lines. Unless all is ``known``, an object may be applied, and only the answer was lost."""
+
+    lines: List[str]
+    known: bool
+
+    def error(self) -> ClusterError:
+        told = "could not be applied although a dry run was accepted" if self.known else "may or may not be applied"
+        many = counted(len(self.lines), "object")
+        return ClusterError(f"{many} {told}; the next run continues from here:\n{listed(self.lines)}")
+
+
+def write(client: Client, request: ApplysetRequest, steps: List[ApplyStep]) -> Failures:
     """Apply the objects, several at a time, note what became of them, and return what is wrong."""
     accept = JSON if request.wait or request.diff else METADATA
-    problems = []
+    lines, known = [], True
     answers = client.map(lambda step: _apply(client, step, apply_query(request, step), accept), steps)
     for step, answer in zip(steps, answers):
         if isinstance(answer, ClusterError):
-            problems.append(explained(request, step.wanted, answer))
+            lines.append(explained(request, step.wanted, answer))
+            known &= isinstance(answer, ApiError)
         else:
             step.after = answer.body
             step.action = step.action or ("created" if answer.status == 201 else "configured")
-    return problems
+    return Failures(lines, known)
 
 
 def _apply(client: Client, step: ApplyStep, query: Query, accept: str) -> Response:

@@ -9,6 +9,7 @@ from typing import Any, Dict, List
 
 import pytest
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import converge as applyset
@@ -214,3 +215,30 @@ def test_what_only_the_write_refuses_is_told_and_the_parent_names_the_rest(clien
         "b": "created",
         "set": "unchanged",
     }
+
+
+@pytest.mark.parametrize("tried", [True, False], ids=["after a dry run", "without a dry run"])
+def test_an_object_whose_answer_was_lost_may_be_applied(
+    monkeypatch: pytest.MonkeyPatch, client: Client, store: Store, server: Server, tried: bool
+) -> None:
+    """The API server ends with the first write of a member, and does not come back in time."""
+    monkeypatch.setattr(request, "time", Clock())
+    ended = False
+
+    def end(method: str, target: str, body: bytes) -> Reply:
+        nonlocal ended
+        of_member = method == "PATCH" and target.startswith(f"{MAPS}/a")
+        if of_member and "dryRun" in target and not tried:
+            return status(400, "the webhook example.org does not support dry run")
+        reply = None if ended else store(method, target, body)
+        ended = ended or (of_member and "dryRun" not in target)
+        return None if ended else reply
+
+    server.decide = end
+    with pytest.raises(ClusterError, match=r"^1 object may or may not be applied; the next run continues from here:\n"):
+        run(client, config_map("a"))
+    assert sorted(store.objects) == [f"{MAPS}/a", PARENT]
+    server.decide = store
+    monkeypatch.setattr(live_parent, "_BUSY_SECONDS", 0.0)
+    assert run(client, config_map("a"))["changed"] is False
+    assert actions(run(client, present=False)) == {"a": "pruned", "set": "pruned"}
