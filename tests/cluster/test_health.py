@@ -101,6 +101,6 @@ def test_from_the_first_look_to_teardown(
         playbook._environment["K8S_AUTH_KUBECONFIG"] = str(nowhere(playbook, tmp_path))
         document = looked()
         assert [nic["state"] for nic in document["nics"]] == ["sick"]
-        assert document["problems"][0].startswith("Sick NICs could not be kept from new pods: ")
+        assert document["problems"][0].startswith("The rules that keep sick NICs from new pods may not be up to date: ")
     finally:
         cluster_set.kubectl("delete", "resourceslices", *(item["metadata"]["name"] for item in slices))
