@@ -62,7 +62,8 @@ WORKERS = --numprocesses=auto --maxprocesses=4 --dist=worksteal
 # API are left out: their API server emulates Kubernetes 1.33, which 1.37 cannot.
 NEWEST_KUBERNETES = 1.37.2
 # What needs an API that older ones lack.
-ONLY_NEWEST = tests/cluster/test_device_taints.py tests/cluster/test_health.py
+ONLY_NEWEST = tests/cluster/test_device_taints.py tests/cluster/test_device_taints_killed.py \
+  tests/cluster/test_health.py
 NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.py tests/cluster/test_applyset.py \
   tests/cluster/test_cluster_info.py \
   tests/cluster/test_definitions.py::test_every_example_of_every_strategy \
