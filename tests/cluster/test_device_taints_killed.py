@@ -3,8 +3,8 @@
 
 """DeviceTaintRules of sick NICs while the API server is killed (SIGKILL; etcd goes on) between any two requests.
 
-Each restart takes seconds. So it is killed before and after each request that writes; after those that come before the
-first of them, all is as it was. Needs Kubernetes 1.37 or newer (``ZEROCOPY_KUBERNETES``).
+Each restart takes seconds, so it is killed before and after each request that writes. Those before the first of them
+only read, and leave nothing behind. Needs Kubernetes 1.37 or newer (``ZEROCOPY_KUBERNETES``).
 """
 
 from __future__ import annotations
@@ -88,10 +88,11 @@ class Killing:
             with self._lock:
                 what = (verb, path, data)
                 kill = what not in self._seen and len(self._seen) in self._at
-                self._seen.add(what)
                 if kill and not self._answered:
+                    self._seen.add(what)
                     self._apiserver.kill()
                 answer = self._send(client, verb, path, query, headers, data, **options)
+                self._seen.add(what)
                 if kill:
                     self._apiserver.kill()
                     raise ProtocolError("Connection aborted.", ConnectionResetError("killed"))
