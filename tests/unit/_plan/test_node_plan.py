@@ -329,7 +329,7 @@ def _cabling(directory: Path) -> dict[str, str]:
 
 def test_a_file_of_cabling_that_cannot_be_used_is_a_problem_where_it_is_needed(tmp_path: Path) -> None:
     (tmp_path / "cabling.json").write_text("{}")
-    own = {"inventory_hostname": "a", **_cabling(tmp_path)}
+    own: dict[str, Any] = {"inventory_hostname": "a", **_cabling(tmp_path)}
     assert _node_plan.of_host(HostVariables(trusted(own), DataLoader())).problem == ""
     own["rdma_driver_attributes"] = True
     problem = _node_plan.of_host(HostVariables(trusted(own), DataLoader())).problem
