@@ -23,6 +23,7 @@ CONSEQUENCES: Mapping[str, Tuple[str, ...]] = {
     "host.port_state": ("host.ports", "host.reachable", "host.bandwidth", "host.gid", "cluster.slices", "pod.port"),
     "host.links": ("host.address", "host.mtu", "host.routes", "host.vfs", "host.qos"),
     "host.qos": ("host.pauses",),
+    "host.pkey": ("pod.pkey",),
     "host.address": ("host.gid", "host.reachable", "pod.netdev"),
     "host.routes": ("host.reachable",),
     "host.duplicate_address": ("host.reachable",),

@@ -212,19 +212,26 @@ def _counts(document: VerifyDocument) -> Dict[str, Dict[str, int]]:
     return counts
 
 
+def whose(finding: ReportFinding) -> str:
+    """What a finding without hosts is about."""
+    return f"group {', '.join(finding.groups)}" if finding.ring == "host" and finding.groups else "the cluster"
+
+
 def _headline(verdict: str, found: List[ReportFinding], hosts: Dict[str, str]) -> str:
     if not found:
         return "Nothing was checked"
     if verdict == "impossible":
         return "Nothing could be checked here"
     failed = sum(verdict == "fail" for verdict in hosts.values())
+    # The worst come first.
+    about = next((whose(finding) for finding in found if not finding.hosts), "")
     if verdict == "fail":
-        return f"{failed} of {counted(len(hosts), 'host')} failed" if failed else "A check of the cluster failed"
+        return f"{failed} of {counted(len(hosts), 'host')} failed" if failed else f"A check of {about} failed"
     passed = "The host passed" if len(hosts) == 1 else f"All {len(hosts)} hosts passed"
     if verdict == "pass":
         return passed
     warned = sum(verdict == "warn" for verdict in hosts.values())
-    return f"{passed}, {warned} with warnings" if warned else f"{passed}, the cluster has warnings"
+    return f"{passed}, {warned} with warnings" if warned else f"{passed}, {about} has warnings"
 
 
 def picture(document: VerifyDocument) -> Picture:

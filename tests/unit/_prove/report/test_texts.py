@@ -156,6 +156,8 @@ def check(verdict: str, host: str | None = "n1", name: str = "host.mtu", **more:
         ([check("fail"), check("fail", "n2")], "2 of 2 hosts failed"),
         ([check("fail"), check("pass", "n2")], "1 of 2 hosts failed"),
         ([check("fail", None, "cluster.objects")], "A check of the cluster failed"),
+        ([check("fail", None, "host.rails"), check("warn", None, "cluster.objects")], "A check of group g failed"),
+        ([check("pass"), check("warn", None, "host.rails")], "All 2 hosts passed, group g has warnings"),
         ([check("pass"), check("warn", None, "cluster.objects")], "All 2 hosts passed, the cluster has warnings"),
     ],
 )
@@ -171,6 +173,9 @@ def test_the_first_failure_is_the_first_of_the_report() -> None:
     assert "2 of 3 checks and measurements failed. The first is host.mtu of n1: it is fail." in failure(known, "d")
     many = document(check("fail", name="host.mtu"), *(check("fail", host, "host.pcie_link") for host in ("n1", "n2")))
     assert "The first is host.pcie_link of n[1-2]: it is fail." in failure(many, "d")
+    assert "The first is host.rails of group g: it is fail." in failure(
+        document(check("fail", None, "host.rails")), "d"
+    )
     assert failure(document(check("warn")), "d") == ""
 
 

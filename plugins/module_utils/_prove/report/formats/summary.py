@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.findin
     Picture,
     ReportFinding,
     picture,
+    whose,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import WORDS, clean, names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import aligned, counted
@@ -154,7 +155,7 @@ def failure(document: VerifyDocument, directory: str) -> str:
     counts = shown.counts.values()
     # The first of the report, too.
     first = failed[0].variants[0]
-    where = _where(first.hosts, ["the cluster"])
+    where = _where(first.hosts, [whose(failed[0])])
     written = f" The report is {directory}/verify.html (with verify.json and verify.xml beside it)."
     return (
         f"{sum(row['fail'] for row in counts)} of {sum(sum(row.values()) for row in counts)} checks and measurements"
