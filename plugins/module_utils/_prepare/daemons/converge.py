@@ -96,8 +96,9 @@ class _DaemonRun:
             return []
         state = f" ({self.state.active})" if self.state.active else ""
         return [
-            f"{self.daemon.unit} is left as it is{state}, with the files that it needs: {self.theirs} is not the unit "
-            "that this collection wrote. If nobody needs it, disable and stop it, remove that file, and repeat the run"
+            f"{self.daemon.unit} is left as it is{state}, with the files that it needs: {self.theirs} "
+            "is not the unit that this collection wrote. If nobody needs it, disable and stop it, remove that file, "
+            "and repeat the run"
         ]
 
     def _facts(self) -> Dict[str, Any]:

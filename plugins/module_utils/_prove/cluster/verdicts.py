@@ -28,8 +28,9 @@ _ACTIONS = {
 }
 _RESTART = "Restart the driver on the node, then compare again."
 _TELL = (
-    "Prepare the host (site.yml), and compare again after rdma_driver_poll_max_interval. If the daemon runs and its "
-    "log shows no error, restart the driver on the node: if nobody answered when it started, it asks nobody later."
+    "Prepare the host (zerocopy.rdma.site), and compare again after rdma_driver_poll_max_interval. If the daemon runs "
+    "and its log shows no error, restart the driver on the node: if nobody answered when it started, it asks nobody "
+    "later."
 )
 _UPDATE = "Update the driver, or set the variable to the version that runs."
 

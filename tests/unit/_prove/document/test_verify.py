@@ -126,7 +126,7 @@ def test_a_report_is_written_below_the_directory_for_artifacts(tmp_path: Path) -
 
 def test_nothing_is_written_in_check_mode(tmp_path: Path) -> None:
     found = report("verify", {}, check=True, run=part("begin", {})["run"], directory=str(tmp_path / "new"))
-    assert (found["changed"], found["failure"], list(tmp_path.iterdir())) == (True, "", [])
+    assert (found["changed"], found["failure"], list(tmp_path.iterdir())) == (False, "", [])
 
 
 @pytest.mark.parametrize("content", ["{}", "[", '{"version": 2}', None])
