@@ -62,8 +62,9 @@ WORKERS = --numprocesses=auto --maxprocesses=4 --dist=worksteal
 # API are left out: their API server emulates Kubernetes 1.33, which 1.37 cannot.
 NEWEST_KUBERNETES = 1.37.2
 # What needs an API that older ones lack.
-ONLY_NEWEST = tests/cluster/test_device_taints.py tests/cluster/test_device_taints_killed.py \
-  tests/cluster/test_health.py
+ONLY_NEWEST = tests/cluster/test_device_taints.py tests/cluster/test_health.py
+# Restarts the API server fifteen times, for which a busy machine takes minutes: pytest runs it alone, with the newest.
+ALONE = tests/cluster/test_device_taints_killed.py
 NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.py tests/cluster/test_applyset.py \
   tests/cluster/test_cluster_info.py \
   tests/cluster/test_definitions.py::test_every_example_of_every_strategy \
@@ -76,7 +77,7 @@ programs: $(VENV)/dev
 	@[ "$$(id -u)" != 0 ] || $(STEP) "NVIDIA's DRA driver" python3 tests/lab/gpu_driver
 
 control-plane: programs $(COLLECTION) ## test claims and sets of objects on a real API server and scheduler (needs Go)
-	@$(STEP) 'cluster tests' pytest -q $(WORKERS) $(ONLY_NEWEST:%=--ignore=%) tests/cluster
+	@$(STEP) 'cluster tests' pytest -q $(WORKERS) $(ONLY_NEWEST:%=--ignore=%) $(ALONE:%=--ignore=%) tests/cluster
 	@ZEROCOPY_KUBERNETES=$(NEWEST_KUBERNETES) $(STEP) 'cluster tests $(NEWEST_KUBERNETES)' \
 	  pytest -q $(WORKERS) $(NEWEST_TESTS) $(ONLY_NEWEST) -k 'not older'
 
