@@ -124,9 +124,9 @@ class _LldpdRun:
                 self.warnings.append(f"{', '.join(self.others)} configures lldpd as well, perhaps to send")
 
     def _unit(self) -> Dict[str, str]:
-        done = self.runner(["systemctl", "show", "--property=LoadState,UnitFileState", DAEMON.unit])
-        said = dict(line.split("=", 1) for line in must(done, "systemctl show").splitlines() if "=" in line)
-        return {name: said.get(name, "") for name in ("LoadState", "UnitFileState")}
+        names = ("LoadState", "UnitFileState")
+        said = self.service.properties(names)
+        return {name: said.get(name, "") for name in names}
 
     def _foreign(self) -> str:
         """Why it is somebody else's, empty if it is nobody's."""

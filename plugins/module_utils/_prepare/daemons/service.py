@@ -23,7 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer impo
 _STARTING_SECONDS = 300.0
 _RELOAD_SECONDS = 10.0
 _INTERVAL = 0.2
-_PROPERTIES = "ActiveState,SubState,MainPID,FragmentPath"
+_PROPERTIES = ("ActiveState", "SubState", "MainPID", "FragmentPath")
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,16 @@ class DaemonService:
     def __init__(self, daemon: NodeDaemon, files: Files, socket: str, run: Runner) -> None:
         self._daemon, self._files, self._socket, self._run = daemon, files, socket, run
 
+    def properties(self, names: Sequence[str]) -> Dict[str, str]:
+        """What systemd says of the unit (``systemctl show``), by property. Raises HostError."""
+        done = self._run(["systemctl", "show", f"--property={','.join(names)}", self._daemon.unit])
+        return dict(line.split("=", 1) for line in must(done, "systemctl show").splitlines() if "=" in line)
+
     def state(self) -> DaemonState:
         """The state now; waits for a unit that is starting, for example after a boot."""
         end = time.monotonic() + _STARTING_SECONDS
         while True:
-            done = self._run(["systemctl", "show", f"--property={_PROPERTIES}", self._daemon.unit])
-            said = dict(line.split("=", 1) for line in must(done, "systemctl show").splitlines() if "=" in line)
+            said = self.properties(_PROPERTIES)
             if said.get("SubState") not in ("start", "start-pre", "start-post", "reload") or time.monotonic() > end:
                 break
             time.sleep(_INTERVAL)
