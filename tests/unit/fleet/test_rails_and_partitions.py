@@ -47,7 +47,7 @@ def test_recorded_nodes(root_of: Callable[[str], Path], tmp_path: Path) -> None:
 
 def test_what_the_role_runs_is_what_is_judged(facts_of: Facts, tmp_path: Path) -> None:
     """The answers are simulated: two rails that reach each other, although they must not."""
-    hosts = {
+    hosts: dict[str, dict[str, Any]] = {
         host: {
             "inventory_hostname": host,
             "rdma_group": "v100",
@@ -73,8 +73,8 @@ def test_what_the_role_runs_is_what_is_judged(facts_of: Facts, tmp_path: Path) -
     assert part("host", hosts, run=run) == {}
     told = report("verify", hosts, run=run, directory=str(tmp_path))
     document = json.loads((tmp_path / "verify.json").read_text("utf-8"))
-    ((host, verdict, text),) = of(document, "host.rails")
-    assert (host, verdict) == (None, "fail")
+    ((name, verdict, text),) = of(document, "host.rails")
+    assert (name, verdict) == (None, "fail")
     assert text.startswith("rails 0 and 1 reach each other, but must not (rdma_links_rail_reachability): ")
     assert "rails of v100" in told["text"]
     assert 'id="rails"' in (tmp_path / "verify.html").read_text("utf-8")

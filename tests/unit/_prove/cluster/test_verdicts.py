@@ -113,7 +113,7 @@ def test_what_claims_ask_for_is_worse_than_another_difference() -> None:
         attributes.LEAF: ["warn"],
     }
     remedies = {attribute: every[0].remedy for attribute, every in found.items()}
-    assert [attribute for attribute, remedy in remedies.items() if "site.yml" in remedy] == [
+    assert [attribute for attribute, remedy in remedies.items() if "zerocopy.rdma.site" in remedy] == [
         attributes.RAIL,
         attributes.LEAF,
     ]

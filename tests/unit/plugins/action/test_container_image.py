@@ -106,13 +106,13 @@ def test_every_image_is_compared_with_its_archive(tmp_path: Path) -> None:
     wanted = [{"name": name, "archive": str(tmp_path / f"{place}.tar")} for place, name in enumerate(names)]
     for options, check in ({"compare": True}, False), ({}, True):
         made = node_action({"images": wanted, **options}, check)
-        made.run(task_vars={})
+        made.run(task_vars={"inventory_hostname": "n1"})
         (asked,) = made.calls
         assert [image["ids"] for image in asked["images"]] == [{"amd64": identity} for identity in identities]
         assert made.sent == []
     # Only the archive of the image that is missing is sent.
     made = node_action({"images": wanted})
-    made.run(task_vars={})
+    made.run(task_vars={"inventory_hostname": "n1"})
     (image,) = made.calls[1]["images"]
     assert (image["name"], image["ids"]) == (names[1], {"amd64": identities[1]})
     assert made.sent == [(tmp_path / "1.tar").read_bytes()]

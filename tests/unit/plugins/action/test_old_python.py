@@ -86,7 +86,7 @@ def asked(
 
     monkeypatch.setattr(ActionBase, "_execute_module", execute)
     monkeypatch.setattr(ActionBase, "_low_level_execute_command", command)
-    result = action_of(name, {"links": {}} if name == "node" else {}).run(task_vars={})
+    result = action_of(name, {"links": {}} if name == "node" else {}).run(task_vars={"inventory_hostname": "n1"})
     return [result["msg"], *commands]
 
 
