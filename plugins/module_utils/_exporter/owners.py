@@ -34,6 +34,14 @@ class Owner(NamedTuple):
     how: str
 
 
+class _Device(NamedTuple):
+    """A port as pods hold it; ``uverbs`` and ``address`` are empty where it has none."""
+
+    uverbs: str
+    address: str
+    netdev: str
+
+
 def claim_of(claimed: Sequence[Claimed], address: str, netdev: str) -> str:
     """The claim that brought an HCA, by the name that its driver has for the device."""
     names = {f"pci-{_NOT_IN_NAMES.sub('-', address)}", f"net-{netdev}"} if address else {f"net-{netdev}"}
@@ -63,6 +71,7 @@ class Owners:
         self._by_name = {link.name: (place, link) for place, link in moved if names.count(link.name) == 1}
         self._children = _children(known.links)
         self._index = {link.name: link.number for link in known.host_links}
+        self._pci = {(place, link.name): link.pci for place, links in known.links.items() for link in links}
 
     def place(self, reading: Reading, port: Mapping[str, object]) -> int:
         """The network namespace that a port's netdev, or else its HCA, is in."""
@@ -80,39 +89,40 @@ class Owners:
         found: Dict[Owner, None] = {}
         netdev = str(port["netdev"] or "")
         place = self.place(reading, port)
+        device = _Device(str(reading["uverbs"]), self._address(reading, port, place), netdev)
         said = set()
         if place != ON_HOST:
             for sandbox in self._of_netns.get(place, []):
-                found.update(dict.fromkeys(self._in_pod(sandbox, reading, netdev, NETNS)))
+                found.update(dict.fromkeys(self._in_pod(sandbox, device, NETNS)))
                 said.add(sandbox)
         elif netdev in self._index:
             for inode, kind in self._children.get(self._index[netdev], []):
                 for sandbox in self._of_netns.get(inode, []):
-                    found.update(dict.fromkeys(self._in_pod(sandbox, reading, netdev, kind)))
+                    found.update(dict.fromkeys(self._in_pod(sandbox, device, kind)))
                     said.add(sandbox)
-        for container in self._by_device.get(str(reading["uverbs"]), []):
+        for container in self._by_device.get(device.uverbs, []):
             if container.sandbox not in said:
                 how = PRIVILEGED if container.privileged else DEVICE
-                found.update(dict.fromkeys(self._owners(container.sandbox, [container], reading, netdev, how)))
+                found.update(dict.fromkeys(self._owners(container.sandbox, [container], device, how)))
         return list(found)
 
-    def _in_pod(self, sandbox: str, reading: Reading, netdev: str, how: str) -> Iterator[Owner]:
-        """The containers of a pod that have the device as well, or the pod alone where none has."""
-        having = [each for each in self._containers.get(sandbox, []) if reading["uverbs"] in each.devices]
-        yield from self._owners(sandbox, having or [Container("", sandbox)], reading, netdev, how)
+    def _address(self, reading: Reading, port: Mapping[str, object], place: int) -> str:
+        """The PCI address of a port; a software device has that of its netdev, wherever both are."""
+        moved = self.moved(reading, port)
+        return str(reading["pci"] or (moved[1].pci if moved else self._pci.get((place, str(port["netdev"])), "")))
 
-    def _owners(
-        self, sandbox: str, containers: Sequence[Container], reading: Reading, netdev: str, how: str
-    ) -> Iterator[Owner]:
+    def _in_pod(self, sandbox: str, device: _Device, how: str) -> Iterator[Owner]:
+        """The containers of a pod that have the device as well, or the pod alone where none has."""
+        having = [each for each in self._containers.get(sandbox, []) if device.uverbs in each.devices]
+        yield from self._owners(sandbox, having or [Container("", sandbox)], device, how)
+
+    def _owners(self, sandbox: str, containers: Sequence[Container], device: _Device, how: str) -> Iterator[Owner]:
         pod = self._known.pods.pods.get(sandbox)
         if pod is None:
             return
-        found = self.moved(reading, {"netdev": netdev})
-        address = str(reading["pci"] or (found[1].pci if found else ""))
         for container in containers:
             claimed = _claimed(self._known.claims, pod.namespace, pod.name, container.name)
-            claim = claim_of(claimed, address, netdev)
-            yield Owner(pod.namespace, pod.name, container.name, claim, how)
+            yield Owner(pod.namespace, pod.name, container.name, claim_of(claimed, device.address, device.netdev), how)
 
 
 def _claimed(claims: Claims, namespace: str, pod: str, container: str) -> List[Claimed]:

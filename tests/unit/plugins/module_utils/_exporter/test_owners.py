@@ -58,6 +58,15 @@ def test_a_software_device_whose_netdev_dranet_has_moved() -> None:
     assert [owner.how for owner in owners(found, reading)] == ["device"]
 
 
+def test_a_software_device_in_the_namespace_of_a_pod() -> None:
+    """As it had it in netns mode exclusive, where Soft-RoCE is made again beside its netdev."""
+    reading = hca("rxe5", place=INODE, pci="", software=True, driver="rxe", parent="", port={"netdev": "enp67s0"})
+    found = with_pods(known(reading), POD, Container("main", "s1", ("231:192",)))
+    found.links = {INODE: [LINK._replace(name="enp67s0", pci="0000:43:00.0")]}
+    found.claims = {("llm", "vllm-0", "main"): [Claimed("nics", "dra.net", "node1", "pci-0000-43-00-0")]}
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "main", "nics", "netns")]
+
+
 def test_netdevs_of_pods_on_that_of_the_host() -> None:
     reading = hca()
     pods = {**POD, "s2": Pod("vllm-1", "llm", "/run/netns/cni-2", INODE + 1)}
