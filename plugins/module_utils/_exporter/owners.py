@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.ports impo
 NETNS, DEVICE, PRIVILEGED = "netns", "device", "privileged"
 # How DRANET, and DRA drivers of device plugins after it, name a PCI function.
 _NOT_IN_NAMES = re.compile("[:.]")
+_DRANET = "dra.net"
 
 
 class Owner(NamedTuple):
@@ -42,10 +43,18 @@ class _Device(NamedTuple):
     netdev: str
 
 
-def claim_of(claimed: Sequence[Claimed], address: str, netdev: str) -> str:
-    """The claim that brought an HCA, by the name that its driver has for the device."""
-    names = {f"pci-{_NOT_IN_NAMES.sub('-', address)}", f"net-{netdev}"} if address else {f"net-{netdev}"}
-    return next((each.claim for each in claimed if each.device in names), "")
+def claim_of(claimed: Sequence[Claimed], device: _Device, how: str) -> str:
+    """The claim that brought a port: by the name that its driver has for the device, or else as the only possible one.
+
+    A NIC that was moved came with a claim of DRANET's, which names no devices; with two of these, it may be either.
+    """
+    names = {f"pci-{_NOT_IN_NAMES.sub('-', device.address)}"} if device.address else set()
+    names |= {f"net-{device.netdev}"}
+    named = [each.claim for each in claimed if each.device in names]
+    moved = {each.claim for each in claimed if each.driver == _DRANET and not each.device}
+    if not named and len(moved) == 1 and how not in (DEVICE, PRIVILEGED):
+        named = sorted(moved)
+    return named[0] if named else ""
 
 
 class Owners:
@@ -122,7 +131,7 @@ class Owners:
             return
         for container in containers:
             claimed = _claimed(self._known.claims, pod.namespace, pod.name, container.name)
-            yield Owner(pod.namespace, pod.name, container.name, claim_of(claimed, device.address, device.netdev), how)
+            yield Owner(pod.namespace, pod.name, container.name, claim_of(claimed, device, how), how)
 
 
 def _claimed(claims: Claims, namespace: str, pod: str, container: str) -> List[Claimed]:

@@ -109,3 +109,22 @@ def test_a_claim_of_another_device_is_not_the_one_that_brought_it() -> None:
 def test_nothing_is_left_once_the_pod_has_ended() -> None:
     reading = hca(place=INODE)
     assert owners(with_pods(known(reading), {}), reading) == []
+
+
+def test_dranet_does_not_name_what_it_has_moved() -> None:
+    """Claims as a guest of make cluster had them."""
+    reading = hca(place=INODE)
+    found = with_pods(known(reading), POD, Container("main", "s1", ("231:192",)))
+    gpu, nic = Claimed("pair", "gpu.nvidia.com", "n", "gpu-0"), Claimed("pair", "dra.net", "", "")
+    found.claims = {("llm", "vllm-0", "main"): [gpu, nic]}
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "main", "pair", "netns")]
+    # It came with either of these.
+    found.claims = {("llm", "vllm-0", "main"): [gpu, nic, Claimed("more", "dra.net", "", "")]}
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "main", "", "netns")]
+    # A claim for a GPU alone brings no NIC, nor does any bring what was not moved.
+    found.claims = {("llm", "vllm-0", "main"): [gpu]}
+    assert owners(found, reading) == [Owner("llm", "vllm-0", "main", "", "netns")]
+    shared = hca()
+    found = with_pods(known(shared), POD, Container("main", "s1", ("231:192",)))
+    found.claims = {("llm", "vllm-0", "main"): [gpu, nic]}
+    assert owners(found, shared) == [Owner("llm", "vllm-0", "main", "", "device")]

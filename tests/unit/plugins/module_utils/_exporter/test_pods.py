@@ -193,7 +193,60 @@ def test_claims_of_a_container() -> None:
     resource = protobuf.text_field(2, "nic") + protobuf.text_field(3, "llm") + protobuf.bytes_field(4, device)
     container = protobuf.text_field(1, "main") + protobuf.bytes_field(5, resource)
     pod = protobuf.text_field(1, "vllm-0") + protobuf.text_field(2, "llm") + protobuf.bytes_field(3, container)
-    found = claims.interpret(protobuf.bytes_field(1, pod))
+    found = claims.interpret(protobuf.bytes_field(1, pod), {})
     assert found == {("llm", "vllm-0", "main"): [claims.Claimed("nic", "dra.net", "node", "pci-0000-3b-00-0")]}
     # Of the recorded node, no container has a claim.
-    assert claims.interpret(RECORDED["kubelet"]) == {}
+    assert claims.interpret(RECORDED["kubelet"], {}) == {}
+
+
+def kubelets(claim: str, *devices: bytes) -> bytes:
+    """What the kubelet answers about a pod with a claim."""
+    resource = protobuf.text_field(2, claim) + protobuf.text_field(3, "llm")
+    resource += b"".join(protobuf.bytes_field(4, device) for device in devices)
+    container = protobuf.text_field(1, "main") + protobuf.bytes_field(5, resource)
+    pod = protobuf.text_field(1, "vllm-0") + protobuf.text_field(2, "llm") + protobuf.bytes_field(3, container)
+    return protobuf.bytes_field(1, pod)
+
+
+def checkpoint(claim: str, **devices: Any) -> bytes:
+    """As the kubelet writes it, with the devices that each driver has named."""
+    states = {driver.replace("_", "."): {"Devices": named} for driver, named in devices.items()}
+    claims_of = [{"ClaimUID": "1", "ClaimName": claim, "Namespace": "llm", "PodUIDs": {"2": {}}, "DriverState": states}]
+    data = {"kind": "DRACheckpoint", "apiVersion": "checkpoint.dra.kubelet.k8s.io/v1", "ClaimInfoStateList": claims_of}
+    return json.dumps({"Data": json.dumps(data), "Checksum": 1}).encode()
+
+
+def test_a_driver_that_names_no_devices(served: Any, tmp_path: Path) -> None:
+    gpu = protobuf.text_field(2, "gpu.nvidia.com") + protobuf.text_field(3, "node") + protobuf.text_field(4, "gpu-0")
+    path = served(lambda _request: answered(kubelets("pair", gpu)))
+    state = tmp_path / "dra_manager_state"
+    named = claims.Claimed("pair", "gpu.nvidia.com", "node", "gpu-0")
+    assert claims.read(path, str(state)) == {("llm", "vllm-0", "main"): [named]}
+    state.write_bytes(checkpoint("pair", dra_net=None, gpu_nvidia_com=[{"PoolName": "node", "DeviceName": "gpu-0"}]))
+    silent = claims.Claimed("pair", "dra.net", "", "")
+    assert claims.read(path, str(state)) == {("llm", "vllm-0", "main"): [named, silent]}
+    # What another claim has says nothing about this one.
+    state.write_bytes(checkpoint("other", dra_net=None))
+    assert claims.read(path, str(state)) == {("llm", "vllm-0", "main"): [named]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"Data": 7}',
+        b'{"Data": "{}"}',
+        b"[" * 100000,
+        b'{"Data": "{\\"ClaimInfoStateList\\": [7]}"}',
+        b"\xff",
+    ],
+    ids=range(8),
+)
+def test_a_checkpoint_of_another_form_is_said(content: bytes, served: Any, tmp_path: Path) -> None:
+    path = served(lambda _request: answered(kubelets("nic")))
+    state = tmp_path / "dra_manager_state"
+    state.write_bytes(content)
+    with pytest.raises(claims.KubeletSilentError, match="dra_manager_state"):
+        claims.read(path, str(state))
