@@ -20,8 +20,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import cla
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.pods import Pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import protobuf
 
-FIXTURE = Path(__file__).resolve().parents[3] / "fixtures" / "exporter" / "containerd-1.7.24.json"
-RECORDED = {name: base64.b64decode(text) for name, text in json.loads(FIXTURE.read_text()).items()}
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "exporter"
+RECORDED = {
+    name: base64.b64decode(text) for name, text in json.loads((FIXTURES / "containerd-1.7.24.json").read_text()).items()
+}
 NOTHING = Pods({}, {})
 
 
@@ -214,6 +216,14 @@ def checkpoint(claim: str, **devices: Any) -> bytes:
     claims_of = [{"ClaimUID": "1", "ClaimName": claim, "Namespace": "llm", "PodUIDs": {"2": {}}, "DriverState": states}]
     data = {"kind": "DRACheckpoint", "apiVersion": "checkpoint.dra.kubelet.k8s.io/v1", "ClaimInfoStateList": claims_of}
     return json.dumps({"Data": json.dumps(data), "Checksum": 1}).encode()
+
+
+def test_what_a_kubelet_has_written() -> None:
+    assert claims.without_devices((FIXTURES / "kubelet-1.37.2-claims.json").read_bytes()) == {
+        ("default", "near-trixie-nics-bzjjj"): ["dra.net"],
+        ("default", "far-trixie-nics-chgn6"): ["dra.net"],
+        ("default", "gpu-trixie-nics-hqdk9"): [],
+    }
 
 
 def test_a_driver_that_names_no_devices(served: Any, tmp_path: Path) -> None:
