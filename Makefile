@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONUNBUFFERED
 
 .PHONY: help demo test site report format programs control-plane operators network cabling monitoring lab cluster plugins images lab-down \
-  same bench-facts bench-prepare bench-fleet bench-cluster bench-inject mutants coverage tarball installed clean
+  same bench-facts bench-prepare bench-fleet bench-cluster bench-inject bench-fabric mutants coverage tarball installed clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -143,6 +143,9 @@ bench-cluster: $(VENV)/dev $(COLLECTION) ## compare applyset with kubectl and ku
 
 bench-inject: $(VENV)/dev $(COLLECTION) ## measure the time that inject's NRI plugin adds to CreateContainer, and its memory (needs Go)
 	@python tests/bench/inject.py
+
+bench-fabric: $(VENV)/dev $(COLLECTION) ## measure facts, check and page of the cabling of 50 to 400 nodes with 3,200 rails: CPU, memory, growth; OPTIONS=--simulate
+	@python tests/bench/fabric.py $(OPTIONS)
 
 clean: lab-down ## remove everything that was built
 	python3 tests/lab/control_plane down --all

@@ -12,18 +12,18 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
-from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import AMD
 from ansible_collections.zerocopy.rdma.plugins.module_utils._links import addresses, reachability
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import hashed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import PlanError, messages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads import examples, expected, requests
 from ansible_collections.zerocopy.rdma.plugins.module_utils._workloads.pod import Settings
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _files, _inventory, _strategy_answers
@@ -59,18 +59,27 @@ def _rails(
     found: Dict[str, str] = {}
     problems: List[str] = []
     for group, of_group in offered.items():
-        said: Dict[str, List[str]] = {}
+        said: Set[str] = set()
+        hosts: List[Tuple[str, Dict[str, Any]]] = []
         for host in sorted({host for request in of_group for host in request.hosts if host in hostvars}):
             own, _broken = _inventory.of_host(hostvars[host], play, _ABOUT_RAILS.__contains__)
             values, _problems = variables.converted(own, known)
             try:
-                said.setdefault(expected.rails_of(values), []).append(host)
+                said.add(expected.rails_of(values))
             except PlanError as error:
                 problems.append(f"{host}: {error}")
+            else:
+                hosts.append((host, values))
         if len(said) > 1:
-            problems.append(f"{group}: {reachability.REACHABILITY} must be the same on all hosts of a group")
-        found[group] = [*said, ""][0]
+            problems += _different(group, hosts)
+        found[group] = min(said, default="")
     return found, problems
+
+
+def _different(group: str, hosts: fleet_wide.Hosts) -> List[str]:
+    """Of the variables that say which rails reach each other, the first one that hosts of a group differ in."""
+    each = (list(fleet_wide.different(name, hosts, None, f" of group {group}")) for name in _ABOUT_RAILS)
+    return messages(next((found for found in each if found), []))
 
 
 def made(

@@ -100,7 +100,7 @@ def test_from_the_first_look_to_teardown(
         # An API server that does not answer hides nothing of what was found on the nodes.
         playbook._environment["K8S_AUTH_KUBECONFIG"] = str(nowhere(playbook, tmp_path))
         document = looked()
-        assert [nic["state"] for nic in document["nics"]] == ["sick"]
+        assert [(nic["state"], nic["effects"]) for nic in document["nics"]] == [("sick", None)]
         assert document["problems"][0].startswith("The rules that keep sick NICs from new pods may not be up to date: ")
     finally:
         cluster_set.kubectl("delete", "resourceslices", *(item["metadata"]["name"] for item in slices))

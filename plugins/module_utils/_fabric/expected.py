@@ -76,7 +76,10 @@ def read(text: str, inventory: Iterable[str], views: Sequence[PortView], path: s
         rows = list(csv.reader(io.StringIO(text.lstrip("\ufeff")), strict=True))
     except csv.Error as error:
         raise ExpectedError(f"{path} is no CSV file: {error}") from error
-    known, looked_at = set(inventory), {view.host for view in views}
+    known = set(inventory)
+    looked_at: Dict[str, List[PortView]] = {}
+    for view in views:
+        looked_at.setdefault(view.host, []).append(view)
     ports = {(view.host, name) for view in views for name in view.names}
     places: Dict[Tuple[str, str], Place] = {}
     taken: Dict[Tuple[str, str], int] = {}
@@ -106,7 +109,7 @@ def read(text: str, inventory: Iterable[str], views: Sequence[PortView], path: s
         elif end in taken:
             wrong.append(f"line {line}: port {number} of {switch} is in line {taken[end]} as well")
         elif host in looked_at and (host, port) not in ports:
-            names = joined(sorted({view.name for view in views if view.host == host}), 16)
+            names = joined(sorted({view.name for view in looked_at[host]}), 16)
             wrong.append(f"line {line}: {host} has no port {port}: it has {names}")
         taken.setdefault(end, line)
         places.setdefault((host, port), Place(switch, number, line))

@@ -254,6 +254,8 @@ def _as_is(kind: type, name: str, hint: Any) -> Tuple[Any, ...]:
     return () if (kind, name) in _RIGHT else tuple(plain for plain in (bool, type(None)) if plain in inner)
 
 
+# A fabric has thousands of links, and resolving the hints takes far longer than reading one.
+@functools.lru_cache(maxsize=None)
 def _object(kind: Type[Any]) -> Parse:
     hints = get_type_hints(kind)
     every = [

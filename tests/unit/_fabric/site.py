@@ -8,6 +8,7 @@ The same site can be had as facts and links, or as the file from which ibsim sim
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import check as fabric_check
@@ -20,6 +21,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 
 End = tuple[str, int]
 _PORTS = 64
+
+
+class Walked(list[PortView]):
+    """Ports that count how often all of them are walked through."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[PortView]:
+        self.walks += 1
+        return super().__iter__()
 
 
 @dataclass

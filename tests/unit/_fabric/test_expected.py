@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import expected
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import Neighbour
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import SEEN, PortView
+from ansible_collections.zerocopy.rdma.tests.unit._fabric.site import Walked
 
 VIEW = PortView(
     "h1",
@@ -58,6 +59,19 @@ def test_a_port_by_each_of_its_names(port: str) -> None:
 def test_mistakes_are_told_by_line(text: str, message: str) -> None:
     with pytest.raises(expected.ExpectedError, match=message):
         read(text)
+
+
+def walks(rows: int) -> int:
+    """How often all ports are walked through to refuse a file with so many wrong rows."""
+    views = Walked([VIEW])
+    text = "".join(f"h1,eth{row},leaf-1,{row}\n" for row in range(rows))
+    with pytest.raises(expected.ExpectedError, match="has no port eth0: it has mlx5_0"):
+        expected.read(text, ["h1"], views, "cabling.csv")
+    return views.walks
+
+
+def test_ports_are_not_walked_through_for_each_wrong_row() -> None:
+    assert walks(1) == walks(40)
 
 
 def test_hosts_that_the_inventory_lacks_are_counted() -> None:

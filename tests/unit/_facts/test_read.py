@@ -10,7 +10,7 @@ import dataclasses
 import json
 import random
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, get_type_hints
 
 import pytest
 
@@ -18,6 +18,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 
 Facts = Callable[..., dict[str, Any]]
 NODES = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "fleet" / "nodes").glob("*.yml"))
+
+
+@dataclasses.dataclass
+class End:
+    port: int
+
+
+@dataclasses.dataclass
+class Cable:
+    end: End
 
 
 def written(facts: dict[str, Any]) -> dict[str, Any]:
@@ -124,3 +134,11 @@ def test_any_damage_is_read_or_refused(facts_of: Facts) -> None:
             places.append(error.place)
     assert len(places) > 100
     assert all(places)
+
+
+def test_the_hints_of_a_class_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(read, "get_type_hints", lambda kind: asked.append(kind) or get_type_hints(kind))
+    found = [read.typed(Cable, {"end": {"port": port}}) for port in range(3)]
+    assert [cable.end.port for cable in found] == [0, 1, 2]
+    assert asked == [Cable, End]

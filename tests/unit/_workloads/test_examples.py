@@ -142,15 +142,26 @@ def test_rails_that_reach_each_other(
     ("words", "problem"),
     [
         (("some", "some"), "h100-01: rdma_links_rail_reachability is 'some', it must be all, none, or lists"),
-        (("none", "all"), "h100: rdma_links_rail_reachability must be the same on all hosts of a group"),
-        (("none", None), "h100: rdma_links_rail_reachability must be the same on all hosts of a group"),
+        (("none", "all"), "h100-[01-02]: rdma_links_rail_reachability is 'none' on h100-01; 'all' on h100-02: {right}"),
+        (
+            ("none", None),
+            "h100-[01-02]: rdma_links_rail_reachability is 'none' on h100-01; not set on h100-02: {right}",
+        ),
     ],
 )
 def test_rails_that_cannot_be(made: Callable[..., dict[str, Any]], words: tuple[Any, Any], problem: str) -> None:
     own = {host: {"rdma_links_rail_reachability": word} for host, word in zip(GROUPS["h100"][0], words)}
     found = made("h100", own=own)
     assert found["examples"] == []
-    assert found["problems"][0].startswith(problem)
+    assert found["problems"][0].startswith(problem.format(right="it must be the same on all hosts of group h100"))
+
+
+def test_rails_of_which_another_variable_says_which_reach_each_other(made: Callable[..., dict[str, Any]]) -> None:
+    first, second = GROUPS["h100"][0]
+    none = {"rdma_links_rail_reachability": "none"}
+    (problem,) = made("h100", own={first: {**FOUR, **none}, second: none})["problems"]
+    assert problem.startswith("h100-[01-02]: rdma_links_rail_subnets is [")
+    assert problem.endswith("not set on h100-02: it must be the same on all hosts of group h100")
 
 
 def test_claims_of_two_nodes(made: Callable[..., dict[str, Any]]) -> None:

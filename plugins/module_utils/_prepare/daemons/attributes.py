@@ -14,6 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.dae
     DaemonRequest,
     NodeDaemon,
     beside,
+    configured,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import (
     HARDENED,
@@ -32,7 +33,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attr
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.attributes.configuration import (
     ConfigurationError,
-    Devices,
 )
 
 DAEMON = NodeDaemon(
@@ -103,14 +103,6 @@ def unit(python: str) -> str:
     )
 
 
-def _present(files: Files) -> Devices:
-    """What an earlier run has written; what cannot be read says nothing, and is written anew."""
-    try:
-        return configuration.read(files.text(DAEMON.config) or "")
-    except ConfigurationError:
-        return {}
-
-
 def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
     """What these options ask for, ``None`` for nothing (``state: absent``).
 
@@ -123,7 +115,9 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
         planned = configuration.checked(options["devices"])
     except ConfigurationError as error:
         raise HostError(str(error)) from error
-    present = _present(Files(options["root"]))
+    present: configuration.Devices = configured(
+        DAEMON, Files(options["root"]), configuration.read, ConfigurationError, {}
+    )
     planned = devices.kept(planned, present, options["untold"])
     if options["keep"]:
         planned = devices.joined(planned, present)

@@ -13,10 +13,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+
+_Configuration = TypeVar("_Configuration")
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,20 @@ class DaemonRequest:
             File(self.daemon.config, json.dumps(self.config, indent=1, sort_keys=True) + "\n"),
             File(self.daemon.unit_path, self.unit),
         ]
+
+
+def configured(
+    daemon: NodeDaemon,
+    files: Files,
+    read: Callable[[str], _Configuration],
+    unreadable: Type[Exception],
+    nothing: _Configuration,
+) -> _Configuration:
+    """The configuration that an earlier run has written; one for which ``read`` raises says nothing: it is replaced."""
+    try:
+        return read(files.text(daemon.config) or "")
+    except unreadable:
+        return nothing
 
 
 def beside(daemon: NodeDaemon, found: Dict[str, Any], wanted: bool) -> Dict[str, Any]:

@@ -23,6 +23,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.dae
     DaemonRequest,
     NodeDaemon,
     beside,
+    configured,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import (
     HARDENED,
@@ -112,14 +113,6 @@ def unit(python: str, written: str) -> str:
     )
 
 
-def _present(files: Files) -> Sequence[Rail]:
-    """Rails that an earlier run has written; what cannot be read says nothing, and is written anew."""
-    try:
-        return configuration.read(files.text(DAEMON.config) or "").rails
-    except ConfigurationError:
-        return ()
-
-
 def joined(planned: Sequence[Mapping[str, Any]], present: Sequence[Rail]) -> List[Dict[str, Any]]:
     """The planned rails with what was known of those whose NIC a pod has now, which is the pod's rail all the same.
 
@@ -149,7 +142,8 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
     sent = program(options)
     config = {name: options[name] for name in Configuration._fields}
     if options["keep"]:
-        config["rails"] = joined(config["rails"], _present(Files(options["root"])))
+        present = configured(DAEMON, Files(options["root"]), configuration.read, ConfigurationError, Configuration())
+        config["rails"] = joined(config["rails"], present.rails)
     if config["directory"]:
         config["directory"] = checked("directory", config["directory"], directory.below_root)
     try:

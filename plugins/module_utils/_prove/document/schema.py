@@ -70,7 +70,7 @@ def _value(hint: Any, entries: Mapping[str, Any], parts: Dict[str, Any], names: 
     inner: Tuple[Any, ...] = hint.__args__
     if outer is Union:
         found = _value(inner[0], entries, parts, names)
-        return {"type": [found["type"], "null"]} if "type" in found else {"oneOf": [{"type": "null"}, found]}
+        return {**found, "type": [found["type"], "null"]} if "type" in found else {"oneOf": [{"type": "null"}, found]}
     if outer is list:
         return {"type": "array", "items": {**_value(inner[0], {}, parts, names), **entries}}
     if inner[1] is Any:

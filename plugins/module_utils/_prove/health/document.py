@@ -62,7 +62,9 @@ class HealthNic:
     outcome: str = field(
         metadata=about("What became of its rule, as device_taints says it; empty if nothing.", enum=("", *OUTCOMES))
     )
-    effects: List[str] = field(metadata=about("Effects of the rules for its devices."))
+    effects: Optional[List[str]] = field(
+        metadata=about("Effects of the rules for its devices; null if the cluster was not asked, or did not answer.")
+    )
 
 
 @dataclass
@@ -111,7 +113,12 @@ class HealthDocument:
     histories: List[HealthHistory] = field(
         metadata=about("Of all NICs that were ever sick, also of those that are well.")
     )
-    rules: str = field(metadata=about("Version of resource.k8s.io that the rules have; empty where there are none."))
+    rules: Optional[str] = field(
+        metadata=about(
+            "Version of resource.k8s.io that the rules have; empty if the API server serves none, null if it was not"
+            " asked, or did not answer."
+        )
+    )
     problems: List[str] = field(metadata=about("Why NICs were not tainted that should have been."))
     notes: List[str]
     checks: List[Check] = field(metadata=about("Findings of the host ring: what failed and what warns."))
@@ -125,9 +132,12 @@ def when(seconds: Optional[int]) -> Optional[str]:
 
 
 def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collection: str) -> HealthDocument:
-    """The document; ``tainted`` is what the module ``device_taints`` returned, empty if it was not called."""
+    """The document; ``tainted`` is what the module ``device_taints`` returned.
+
+    It has no ``rules`` if the module was not called, or has failed.
+    """
     outcomes = {(each["host"], each["nic"]): str(each["outcome"]) for each in tainted.get("outcomes") or ()}
-    of_rules = effects(tainted)
+    of_rules, are_known = effects(tainted), "rules" in tainted
     nics = []
     for state in look.nics:
         known, at = look.memory[state.host].nics[state.key], (state.host, state.key)
@@ -148,7 +158,7 @@ def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collecti
                 findings=known.findings,
                 exempt=state.exempt,
                 outcome=outcomes.get(at, ""),
-                effects=of_rules.get(at, []),
+                effects=of_rules.get(at, []) if are_known else None,
             )
         )
     return HealthDocument(
@@ -158,7 +168,7 @@ def document(look: FleetLook, tainted: Mapping[str, Any], created: str, collecti
         groups=_groups(look, of_rules),
         nics=nics,
         histories=list(_histories(look)),
-        rules=str(tainted.get("api_version") or ""),
+        rules=str(tainted.get("api_version") or "") if are_known else None,
         problems=list(tainted.get("problems") or ()),
         notes=[*look.notes, *(tainted.get("notes") or ())],
         checks=[check for check in look.checks if check.verdict in BAD],

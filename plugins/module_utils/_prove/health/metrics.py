@@ -37,7 +37,7 @@ def metrics(whole: HealthDocument) -> str:
         if nic.state == SICK:
             check = nic.findings[0].check if nic.findings else ""
             sick[(*own, clean(check), "true" if nic.exempt else "false")] = 1
-        effects.update({(*own, effect): 1 for effect in nic.effects})
+        effects.update({(*own, effect): 1 for effect in nic.effects or ()})
     looked: Dict[Labels, int] = {(clean(host),): seconds(at)[()] for host, at in whole.hosts.items() if at}
     nic_labels = ("host", "group", "device", "pci_address")
     lines = [
@@ -46,6 +46,7 @@ def metrics(whole: HealthDocument) -> str:
         *gauge(f"{_PREFIX}_nics", "NICs by state.", ("group", "state"), states),
         *gauge(f"{_PREFIX}_sick", "A NIC that is sick (always 1).", (*nic_labels, "check", "exempt"), sick),
         *gauge(f"{_PREFIX}_rule", "A NIC that has a DeviceTaintRule (always 1).", (*nic_labels, "effect"), effects),
+        *gauge(f"{_PREFIX}_rules_known", "Whether the run has seen the rules.", (), {(): int(whole.rules is not None)}),
         *gauge(f"{_PREFIX}_problems", "Reasons why NICs were not tainted.", (), {(): len(whole.problems)}),
     ]
     return "".join(f"{line}\n" for line in lines)

@@ -37,6 +37,8 @@ _ORDER = (SICK, UNSEEN, SETTLING)
 
 def rule(nic: HealthNic) -> str:
     """The effects of its rules, and why it has no other ones."""
+    if nic.effects is None:
+        return "unknown"
     effects = "+".join(dict.fromkeys(nic.effects)) or "-"
     said = _SAID.get(nic.outcome, "")
     return f"{effects} ({said})" if said else effects
@@ -109,8 +111,9 @@ def headline(whole: HealthDocument) -> str:
     # Not those of which nothing bad was ever seen.
     settling = sum(nic.state == SETTLING for nic in whole.nics)
     kept = sum(nic.outcome == taints.TAINTED or (nic.outcome == taints.LEFT and _barred(nic)) for nic in whole.nics)
-    head = f"{sick} of {counted(every, 'NIC')} {'is' if sick == 1 else 'are'} sick, {kept} kept from new pods"
-    more = [f"{unseen} could not be looked at" if unseen else "", f"{settling} settling" if settling else ""]
+    head = f"{sick} of {counted(every, 'NIC')} {'is' if sick == 1 else 'are'} sick"
+    barred = "unknown how many are kept from new pods" if whole.rules is None else f"{kept} kept from new pods"
+    more = [barred, f"{unseen} could not be looked at" if unseen else "", f"{settling} settling" if settling else ""]
     return ", ".join([head, *filter(None, more)])
 
 
@@ -122,7 +125,7 @@ def table(whole: HealthDocument) -> str:
 
 
 def _barred(nic: HealthNic) -> bool:
-    return any(effect != "None" for effect in nic.effects)
+    return any(effect != "None" for effect in nic.effects or ())
 
 
 def failure(whole: HealthDocument, failed: Sequence[str], path: str) -> str:

@@ -92,7 +92,9 @@ def _numbers() -> List[Panel]:
         ),
         stat(
             "NICs kept from new pods",
-            _number('zerocopy_rdma_health_rule{effect!="None",group=~"$group"}'),
+            # Not 0 where the last run could not see the rules.
+            'count(zerocopy_rdma_health_rule{effect!="None",group=~"$group"})\n'
+            "or 0 * max(zerocopy_rdma_health_rules_known == 1)",
             description="By a DeviceTaintRule of health.",
         ),
         stat("Alerts", _number(firing('group=~"$group"')), bad=True),

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import figures as exporter
@@ -24,6 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.table 
 from ansible_collections.zerocopy.rdma.tests.unit._prove.nodes import LAB, Facts, changed, node
 
 NOW = 1_800_000_000
+SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "health.schema.json").read_text("utf-8"))
 DEFAULTS = variables.defaults(variables.with_prefix(health_policy.PREFIX, variables.options_of()))
 NIC = "0000:66:00.0"
 DOWN = {"state": "DOWN", "physical_state": "Disabled"}
@@ -355,6 +359,24 @@ def test_the_report(sick: dict[str, Any]) -> None:
     assert 'zerocopy_rdma_health_nics{group="lab",state="sick"} 1' in lines
     assert "zerocopy_rdma_health_problems 1" in lines
     assert plain(whole)["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tainted", "known"), [({}, False), ({"problems": ["no answer"]}, False), ({"rules": []}, True)]
+)
+def test_rules_that_nobody_asked_for_are_not_none(sick: dict[str, Any], tainted: dict[str, Any], known: bool) -> None:
+    """``device_taints`` is skipped with --limit and without a cluster, and may fail."""
+    whole = document(looked(sick, **RATE), tainted, "2027-01-15T08:00:00Z", "1.0.0")
+    jsonschema.validate(plain(whole), SCHEMA)
+    (own,) = plain(whole)["nics"]
+    assert (own["effects"], plain(whole)["rules"]) == (([], "") if known else (None, None))
+    shown = table(whole)
+    assert ("sick, 0 kept from new pods" in shown) == known
+    assert ("sick, unknown how many are kept from new pods" in shown) == (not known)
+    (line,) = [line for line in shown.splitlines() if NIC in line]
+    assert ("  unknown  " in line) == (not known)
+    assert ("<td>unknown</td>" in html(whole)) == (not known)
+    assert f"zerocopy_rdma_health_rules_known {int(known)}" in metrics(whole).splitlines()
 
 
 def test_a_report_is_clean_of_what_nobody_sees(sick: dict[str, Any]) -> None:

@@ -492,3 +492,38 @@ def test_a_daemon_that_differs_has_a_remedy_of_its_own() -> None:
         (EXPORTER["unit"], "Configure the exporter as planned.", "runtime"),
         (stopped["unit"], "Configure the daemon of attributes as planned.", "runtime"),
     ]
+
+
+LISTENS = "/etc/lldpd.d/zerocopy-rdma.conf"
+WANTED = "configure system interface pattern ens1np0\nconfigure lldp status rx-only\n"
+SENDS = {"before": WANTED.replace("rx-only", "rx-and-tx"), "after": WANTED, "after_header": LISTENS}
+
+
+@pytest.mark.parametrize(
+    ("change", "diff", "text"),
+    [
+        ({"kind": "file", "name": LISTENS, "before": "absent", "after": "present"}, [], f"{LISTENS} is missing"),
+        (
+            {"kind": "file", "name": LISTENS, "before": "present", "after": "present"},
+            [SENDS],
+            f"{LISTENS} has 'configure lldp status rx-and-tx' instead of 'configure lldp status rx-only'",
+        ),
+        (
+            {"kind": "package", "name": "lldpd", "before": "absent", "after": "present"},
+            [],
+            "it does not run, or is not enabled",
+        ),
+        (None, [], ""),
+    ],
+)
+def test_what_is_said_of_lldpd(change: dict[str, Any] | None, diff: list[dict[str, str]], text: str) -> None:
+    changes = [change] if change else []
+    own = {"unit": "lldpd.service", "package": "", "service": "inactive", "changes": changes}
+    result = {"changes": changes, "diff": diff, "lldpd": own}
+    found = drift.of_node(HostEvidence("lab-01", "lab", drift={"daemons": result}))
+    told = [(check.verdict, check.text, check.remedy, check.mend) for check in found if check.id == "host.daemons"]
+    if change:
+        said = f"lldpd.service is not as configured: {text}"
+        assert told == [("fail", said, "Configure lldpd as planned.", "runtime")]
+    else:
+        assert told == [("pass", "lldpd.service runs as configured", "", "")]

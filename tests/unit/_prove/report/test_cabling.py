@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import check as fabric_check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import Fabric
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.formats import cabling
-from ansible_collections.zerocopy.rdma.tests.unit._fabric.site import Site, rail_optimised
+from ansible_collections.zerocopy.rdma.tests.unit._fabric.site import Site, Walked, rail_optimised
 
 _CELL = re.compile(r'<td class="(\w+)" title="([^"]*)">([^<]*)</td>')
 
@@ -44,6 +44,20 @@ def test_ports_are_where_they_were_found() -> None:
     swapped = "h100-006 mlx5_0, mlx5_1: swapped: mlx5_0 is on leaf-6/2, mlx5_1 on leaf-5/2"
     assert cells(text, "h100-006")[:2] == [("fail", swapped, "leaf-6/2"), ("fail", swapped, "leaf-5/2")]
     assert cells(text, "h100-003")[3][::2] == ("fail", "no link")
+
+
+def walks(units: int) -> int:
+    """How often the page of a group with so many units walks through all of its ports."""
+    found = rail_optimised(units, 3).check()
+    (group,) = found.groups
+    assert len(group.units) == units
+    group.views = ports = Walked(group.views)
+    page(found)
+    return ports.walks
+
+
+def test_ports_are_not_walked_through_for_each_unit() -> None:
+    assert walks(2) == walks(6)
 
 
 def test_nodes_of_which_nothing_is_known_are_in_it_too() -> None:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.check import Cabling, Fault, Group
@@ -42,6 +42,21 @@ class Map:
     rows: Sequence[Tuple[str, Sequence[Cell]]]
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """The slots of a group in their order, and its ports by host and slot: once for all units, or it takes too long."""
+
+    group: Group
+    slots: Sequence[str]
+    views: Mapping[_At, PortView]
+
+
+def _columns(group: Group) -> _Columns:
+    known = report.slots(group)
+    rest = sorted({view.slot for view in group.views}.difference(known), key=natural_key)
+    return _Columns(group, [*known, *rest], {(view.host, view.slot): view for view in group.views})
+
+
 class _Drawing:
     def __init__(self, cabling: Cabling) -> None:
         self._cabling = cabling
@@ -62,25 +77,24 @@ class _Drawing:
         shown = "no link" if view.state == DARK else "?"
         return Cell("impossible", where or shown, f"{view.name}: {why or report.reason(view.reason) or shown}")
 
-    def _map(self, group: Group, unit: Unit, title: str) -> Map:
-        known = report.slots(group)
-        slots = [*known, *sorted({view.slot for view in group.views}.difference(known), key=natural_key)]
-        views = {(view.host, view.slot): view for view in group.views}
+    def _map(self, columns: _Columns, unit: Unit, title: str) -> Map:
         empty = Cell("none", "", "")
         rows = []
         for host in unit.hosts:
-            own = (views.get((host, slot)) for slot in slots)
+            own = (columns.views.get((host, slot)) for slot in columns.slots)
             rows.append((host, [self._cell(view) if view else empty for view in own]))
-        return Map(title, [(group.called(slot), report.leaf(self._cabling, unit, slot)) for slot in slots], rows)
+        heads = [(columns.group.called(slot), report.leaf(self._cabling, unit, slot)) for slot in columns.slots]
+        return Map(title, heads, rows)
 
     def maps(self) -> Iterator[Map]:
         for group in self._cabling.groups:
+            columns = _columns(group)
             for unit in group.units:
-                yield self._map(group, unit, f"{group.name}: {fold(unit.hosts)}")
+                yield self._map(columns, unit, f"{group.name}: {fold(unit.hosts)}")
             placed = {host for unit in group.units for host in unit.hosts}
             rest = sorted({view.host for view in group.views} - placed, key=natural_key)
             if rest:
-                yield self._map(group, Unit(rest), f"{group.name}: {fold(rest)}, of which no neighbour is known")
+                yield self._map(columns, Unit(rest), f"{group.name}: {fold(rest)}, of which no neighbour is known")
 
 
 def _headline(cabling: Cabling) -> str:

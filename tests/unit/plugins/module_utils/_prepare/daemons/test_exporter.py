@@ -96,6 +96,16 @@ def test_rails_in_pods_stay_as_they_were(tmp_path: Path, planned: Any, written: 
     assert [rail._asdict() for rail in found.rails] == planned
 
 
+@pytest.mark.parametrize("broken", ["", "{", '{"rails": [1]}'])
+def test_what_somebody_has_broken_is_written_anew(tmp_path: Path, broken: str) -> None:
+    planned = [_rail("0", "rxe5", "0000:64:00.0")]
+    carry_out(tmp_path, Systemd(), rails=planned)
+    (tmp_path / DAEMON.config[1:]).write_text(broken)
+    assert carry_out(tmp_path, Systemd(), rails=planned, keep=True)["changed"] is True
+    found = configuration.read((tmp_path / DAEMON.config[1:]).read_text())
+    assert [rail._asdict() for rail in found.rails] == planned
+
+
 def test_one_that_does_not_start_says_why_and_the_next_run_tries_again(tmp_path: Path) -> None:
     with pytest.raises(HostError, match=r"zerocopy-rdma-exporter\.service does not start: .*cannot be written"):
         carry_out(tmp_path, Systemd(starts=False))
