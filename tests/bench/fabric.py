@@ -83,7 +83,7 @@ class Fleet:
     of_ethernet: Mapping[str, Any]
     csv: str
     scratch: Path
-    made: dict[str, Any] = field(default_factory=dict)
+    made: dict[str | tuple[str, str], Any] = field(default_factory=dict)
 
 
 def fleet(nodes: int, scratch: Path) -> Fleet:

@@ -286,7 +286,8 @@ def _object(kind: Type[Any]) -> Parse:
 
 def typed(kind: Type[_T], value: Any) -> _T:
     """Any dataclass of plain values from what was JSON, by the same rules as facts. Raises FactsError."""
-    found: _T = _object(kind)(value)
+    whole: Type[Any] = kind
+    found: _T = _object(whole)(value)
     return found
 
 

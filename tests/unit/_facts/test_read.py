@@ -137,8 +137,13 @@ def test_any_damage_is_read_or_refused(facts_of: Facts) -> None:
 
 
 def test_the_hints_of_a_class_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(read, "get_type_hints", lambda kind: asked.append(kind) or get_type_hints(kind))
+    asked: list[Any] = []
+
+    def resolved(kind: Any) -> Any:
+        asked.append(kind)
+        return get_type_hints(kind)
+
+    monkeypatch.setattr(read, "get_type_hints", resolved)
     found = [read.typed(Cable, {"end": {"port": port}}) for port in range(3)]
     assert [cable.end.port for cable in found] == [0, 1, 2]
     assert asked == [Cable, End]
