@@ -16,7 +16,7 @@ import functools
 import math
 import re
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Callable, Dict, List, Tuple, Type, TypeVar, Union, get_type_hints
+from typing import Any, Callable, Dict, Hashable, List, Tuple, Type, TypeVar, Union, cast, get_type_hints
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model, qos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
@@ -286,8 +286,7 @@ def _object(kind: Type[Any]) -> Parse:
 
 def typed(kind: Type[_T], value: Any) -> _T:
     """Any dataclass of plain values from what was JSON, by the same rules as facts. Raises FactsError."""
-    whole: Type[Any] = kind
-    found: _T = _object(whole)(value)
+    found: _T = _object(cast(Hashable, kind))(value)
     return found
 
 
