@@ -61,4 +61,4 @@ def test_no_node_stops_the_others_and_none_is_left_as_it_was(root_of: Callable[[
     end = " ".join(run.stdout.split()).partition("Not reverted, or in need of attention:")[2]
     assert end.count("it is not restarted:") == 2
     assert f"{DAMAGED}: runtime: " in end
-    assert "runtime (role: rdma_runtime_flavour) is none" in said
+    assert "asking it, and it is not restarted: rdma_runtime_flavour is none" in said

@@ -79,8 +79,8 @@ def danger(leaks: List[Leak]) -> str:
     return (
         f"{counted(len(leaks), 'sandbox record')} left behind by failed NRI attaches would prevent containerd from"
         " starting, or come back as pods without their NIC (containerd issue 13609):"
-        f" {', '.join(map(str, leaks))}. Set recover_sandboxes (role: rdma_runtime_recover_sandboxes) to remove"
-        " them; running pods are not affected"
+        f" {', '.join(map(str, leaks))}. Set rdma_runtime_recover_sandboxes to remove them; running pods are not"
+        " affected"
     )
 
 

@@ -115,7 +115,7 @@ def detect(files: Files, requested: str) -> RuntimeLayout:
     every = [unit for runtime in RUNTIMES.values() for unit in runtime.units]
     up = units.processes(Tree(files.root), every) if files.live else {}
     if requested == NONE:
-        raise HostError("runtime (role: rdma_runtime_flavour) is none")
+        raise HostError("rdma_runtime_flavour is none")
     if requested == "auto":
         if _docker(files):
             raise HostError(

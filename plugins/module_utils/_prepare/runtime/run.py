@@ -196,8 +196,8 @@ class RuntimeRun:
         if not self._request.recover:
             raise HostError(
                 f"{self._layout.unit} cannot start: sandbox records left behind by failed NRI attaches share a name"
-                f" (containerd issue 13609): {self._service.journal()}. Set recover_sandboxes"
-                " (role: rdma_runtime_recover_sandboxes) to remove them; running pods are not affected"
+                f" (containerd issue 13609): {self._service.journal()}. Set rdma_runtime_recover_sandboxes"
+                " to remove them; running pods are not affected"
             )
         if not self._request.check:
             gone = records.recover_stopped(self._files, self._layout, plan.before, self._execute)

@@ -179,7 +179,7 @@ def test_a_runtime_that_is_to_be_left_alone_keeps_its_images(
     images.converge(request(), files, Tools())
     monkeypatch.setattr(images, "layout_of", real)
     left = images.converge(ImageRequest("", {}, runtime="none"), files)
-    assert left["warnings"] == [f"{NAME} is not removed: runtime (role: rdma_runtime_flavour) is none"]
+    assert left["warnings"] == [f"{NAME} is not removed: rdma_runtime_flavour is none"]
     assert not (tmp_path / "root/var/lib/zerocopy-rdma").exists()
 
 

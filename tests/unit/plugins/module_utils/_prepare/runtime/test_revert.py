@@ -126,7 +126,7 @@ def test_below_a_root(tmp_path: Path, name: str) -> None:
         done = test_files.call(root, state="absent", **options)
         assert (done.changes, done.warnings) == (predicted.changes, predicted.warnings)
         assert done.changes != []
-        assert (WORDS + "runtime (role: rdma_runtime_flavour) is none" in "".join(done.warnings)) == (case == "none")
+        assert (WORDS + "rdma_runtime_flavour is none" in "".join(done.warnings)) == (case == "none")
         after = tree(root)
         assert {path: after.get(path) for path in before} == before
         assert [path for path in after if "zerocopy" in path] == []

@@ -291,7 +291,8 @@ def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.Monk
     node.leaks = [Leak("0f38942f46b9aaaa", "bad_lab_uid-bad_0")]
     for check in (True, False):
         with pytest.raises(
-            HostError, match=r"not restarted: 1 .*bad_lab_uid-bad_0 \(0f38942f46b9\).*recover_sandboxes"
+            HostError,
+            match=r"not restarted: 1 .*bad_lab_uid-bad_0 \(0f38942f46b9\)\. Set rdma_runtime_recover_sandboxes to ",
         ):
             call(node, check=check)
     assert (text(node), node.restarts) == (USERS, [])
@@ -312,7 +313,7 @@ def test_left_behind_records_are_found_without_a_restart(node: Node, monkeypatch
     for check in (True, False):
         found = call(node, check=check)
         assert (found.changes, found.facts["sandbox_records"]) == ([], ["bad_lab_uid-bad_0 (0f38942f46b9)"])
-        assert "recover_sandboxes" in found.warnings[0]
+        assert "). Set rdma_runtime_recover_sandboxes to remove them;" in found.warnings[0]
     assert kinds(call(node, check=True, recover_sandboxes=True)) == ["sandbox_record"]
     assert removed == []
     assert call(node, recover_sandboxes=True).facts["sandbox_records_removed"] == [str(node.leaks[0])]
