@@ -292,7 +292,7 @@ def test_left_behind_records_stop_a_restart(node: Node, monkeypatch: pytest.Monk
     for check in (True, False):
         with pytest.raises(
             HostError,
-            match=r"not restarted: 1 .*bad_lab_uid-bad_0 \(0f38942f46b9\)\. Set rdma_runtime_recover_sandboxes to",
+            match=r"not restarted: 1 .*bad_lab_uid-bad_0 \(0f38942f46b9\)\. Set rdma_runtime_recover_sandboxes to ",
         ):
             call(node, check=check)
     assert (text(node), node.restarts) == (USERS, [])
