@@ -39,12 +39,15 @@ _KNOWN = ("namespace", "claim", "rail")
 
 @dataclass(frozen=True)
 class Compared:
-    """What is known of a pod's traffic, in bytes. ``again`` were sent again at most, ``left`` is what it has left."""
+    """What is known of a pod's traffic, in bytes; ``counted`` is by device. ``again`` were sent again at most.
+
+    ``left`` is what it has left.
+    """
 
     pod: str
     held: Sequence[Mapping[str, str]]
     said: int
-    counted: int
+    counted: Mapping[str, int]
     again: int
     left: Sequence[str]
 
@@ -57,23 +60,20 @@ class Compared:
         for labels in self.held:
             if labels["how"] != "netns" or not all(labels[name] for name in _KNOWN):
                 found.append(f"is not known to have {labels['device']} by its claim: {labels}")
-        if not self.said <= self.counted <= self.said * (1 + SHARE) + self.again:
+        if not self.said <= sum(self.counted.values()) <= self.said * (1 + SHARE) + self.again:
             again = f", of which {self.again} at most were sent again" if self.again else ""
             found.append(f"has transferred {self.said} bytes, but {self.counted} were counted{again}")
         found += [f"has ended, and is still told of: {line}" for line in self.left]
         return [f"{self.pod} {text}" for text in found]
 
 
-def grown(counter: str, devices: Sequence[str], before: Series, held: Series) -> int:
-    """By how much a counter of these HCAs has grown.
+def grown(counter: str, device: str, before: Series, held: Series) -> int:
+    """By how much a counter of this HCA has grown.
 
     One that is smaller has begun at 0: Soft-RoCE is made again where its netdev has moved to. An HCA moves as it is.
     """
-    found = 0
-    for device in devices:
-        earlier, now = (int(page.get((counter, exported.port(device)), 0)) for page in (before, held))
-        found += now - earlier if now >= earlier else now
-    return found
+    earlier, now = (int(page.get((counter, exported.port(device)), 0)) for page in (before, held))
+    return now - earlier if now >= earlier else now
 
 
 def compared(
@@ -88,15 +88,16 @@ def compared(
         before, held = series["before"][node], series["held"][node]
         having = [dict(_LABEL.findall(labels)) for labels in exported.holders(held, pods[node])]
         devices = [labels["device"] for labels in having]
-        packets = grown(f"rdma_port_hw_{counter}_pkts_total", devices, before, held)
+        packets = {device: grown(f"rdma_port_hw_{counter}_pkts_total", device, before, held) for device in devices}
         if node == initiator:
-            again = grown(_AGAIN, devices, before, held) * max(run["bytes"] for run in runs)
+            repeats = sum(grown(_AGAIN, device, before, held) for device in devices)
+            again = repeats * max(run["bytes"] for run in runs)
         found.append(
             Compared(
                 pod=pods[node],
                 held=having,
                 said=said,
-                counted=packets * PATH_MTU,
+                counted={device: number * PATH_MTU for device, number in packets.items()},
                 again=again,
                 left=[line for line in pages["after"][node].splitlines() if f'pod="{pods[node]}"' in line],
             )
