@@ -111,7 +111,7 @@ def _boot_id(node: Node) -> str:
 
 
 def reboot(node: Node) -> None:
-    """Reboot a guest as an admin does and wait until it answers from another boot; services may still be starting."""
+    """Reboot a guest as an admin does and wait until it answers from another boot whose services have all started."""
     before = _boot_id(node)
     if not before:
         raise LabError(f"{node.name} does not answer over ssh, so it cannot be told to reboot")
@@ -120,15 +120,17 @@ def reboot(node: Node) -> None:
 
     def anew() -> bool:
         now = _boot_id(node)
-        if now:
+        # A kernel may hang after ssh's first answer as well.
+        state = network.ssh(node.name, "systemctl is-system-running --wait") if now not in ("", before) else None
+        if now and (state is None or state.returncode != network.NO_ANSWER):
             watch.anew()
         elif watch.hangs():
             say(f"{node.name}: {_HANGS}; it is reset. The end of {console}:\n{tail(console)}")
             monitor.command(node.name, "system_reset")
             watch.anew()
-        return now not in ("", before)
+        return state is not None and state.stdout.strip() in ("running", "degraded")
 
-    with step(f"{node.name}: reboot, until ssh answers from another boot"):
+    with step(f"{node.name}: reboot, until all services have started"):
         # The connection may end before the answer is out.
         network.ssh(node.name, "systemctl reboot")
         await_condition(
