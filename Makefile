@@ -56,8 +56,8 @@ report: $(VENV)/dev $(COLLECTION) ## test verify's report in a real browser (nee
 format: $(VENV)/dev ## format the code and apply ruff's automatic fixes
 	@ruff check --quiet --fix . ; ruff format .
 
-# Each worker has a control plane of its own.
-WORKERS = --numprocesses=auto --maxprocesses=4 --dist=worksteal
+# Each worker has a control plane of its own, and waits for it a third of the time.
+WORKERS = --numprocesses=$(shell n=$$(( $$(nproc) + 1 )); echo $$(( n < 4 ? n : 4 ))) --dist=worksteal
 # With the newest Kubernetes what depends on its API, its allocator and server-side apply. Tests of older versions of the
 # API are left out: their API server emulates Kubernetes 1.33, which 1.37 cannot.
 NEWEST_KUBERNETES = 1.37.2
