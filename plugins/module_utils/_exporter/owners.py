@@ -93,12 +93,18 @@ class Owners:
             return None
         return self._by_pci.get(reading["pci"]) or self._by_name.get(reading["parent"])
 
+    def address(self, reading: Reading, port: Mapping[str, object]) -> str:
+        """The PCI address of a port; a software device has that of its netdev, wherever both are."""
+        found = self.moved(reading, port)
+        here = (int(reading["place"]), str(port["netdev"]))
+        return str(reading["pci"] or (found[1].pci if found else self._pci.get(here, "")))
+
     def of(self, reading: Reading, port: Mapping[str, object]) -> List[Owner]:
         """The pods and containers that hold a port, each once."""
         found: Dict[Owner, None] = {}
         netdev = str(port["netdev"] or "")
         place = self.place(reading, port)
-        device = _Device(str(reading["uverbs"]), self._address(reading, port, place), netdev)
+        device = _Device(str(reading["uverbs"]), self.address(reading, port), netdev)
         said = set()
         if place != ON_HOST:
             for sandbox in self._of_netns.get(place, []):
@@ -114,11 +120,6 @@ class Owners:
                 how = PRIVILEGED if container.privileged else DEVICE
                 found.update(dict.fromkeys(self._owners(container.sandbox, [container], device, how)))
         return list(found)
-
-    def _address(self, reading: Reading, port: Mapping[str, object], place: int) -> str:
-        """The PCI address of a port; a software device has that of its netdev, wherever both are."""
-        moved = self.moved(reading, port)
-        return str(reading["pci"] or (moved[1].pci if moved else self._pci.get((place, str(port["netdev"])), "")))
 
     def _in_pod(self, sandbox: str, device: _Device, how: str) -> Iterator[Owner]:
         """The containers of a pod that have the device as well, or the pod alone where none has."""

@@ -84,11 +84,13 @@ def rail_of(config: Configuration, reading: Reading, number: str) -> str:
 
 
 class _Port:
-    """One port of an HCA, and where its metrics go."""
+    """One port of an HCA, and where its metrics go; ``address`` is the PCI address of its netdev as well."""
 
-    def __init__(self, metrics: Metrics, config: Configuration, reading: Reading, number: str, netdev: str) -> None:
+    def __init__(
+        self, metrics: Metrics, config: Configuration, reading: Reading, number: str, netdev: str, address: str
+    ) -> None:
         self._metrics, self._config, self._reading, self._number = metrics, config, reading, number
-        self._port, self._netdev = reading["ports"][number], netdev
+        self._port, self._netdev, self._address = reading["ports"][number], netdev, address
         self.rail = rail_of(config, reading, number)
         self.labels: Labels = (("device", str(reading["name"])), ("port", number))
         # node_exporter has the same for what it finds itself, and a metric that two have is an error.
@@ -100,7 +102,7 @@ class _Port:
             *self.labels,
             ("netdev", self._netdev),
             ("link_layer", port["link_layer"]),
-            ("pci_address", self._reading["pci"]),
+            ("pci_address", self._address),
             ("rail", self.rail),
         )
         add("rdma_port_info", "Ports of HCAs.", 1, info)
@@ -154,7 +156,8 @@ def of_hcas(metrics: Metrics, config: Configuration, known: Known, history: Hist
             downs = port["downs"] if reading["place"] == place else moved.downs if moved and moved.up else None
             seen = Seen(place, port["state_id"] == ACTIVE, port["counters"].get("link_downed"), downs)
             history.port(name, number, seen)
-            written = _Port(metrics, config, reading, number, port["netdev"] or (moved.name if moved else ""))
+            netdev = port["netdev"] or (moved.name if moved else "")
+            written = _Port(metrics, config, reading, number, netdev, owners.address(reading, port))
             written.write()
             written.stats(port.get("stats") or known.of_links.get(moved.pci if moved else "", {}))
             flaps = history.flaps[name][number]

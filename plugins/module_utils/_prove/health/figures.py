@@ -174,16 +174,17 @@ def complete(facts: Facts, figures: Optional[Figures]) -> Tuple[Facts, List[str]
     here = {hca.name for hca in facts.hcas}
     away = {hca for (hca, _port), found in facts.reasons.items() if _is_moved(found)}
     known = figures or Figures()
+    present = [_with_function(hca, known) for hca in facts.hcas]
     added = [
         _moved(name, device, known)
         for name, device in known.devices.items()
         if device.get("place") == _POD and name not in here
     ]
-    moved = [hca for hca in facts.hcas if hca.name in away and all(port.state for port in hca.ports)] + added
+    moved = [hca for hca in present if hca.name in away and all(port.state for port in hca.ports)] + added
     excluded = [
         Excluded(hca.name, port.number, [reasons.reason(reasons.IN_POD)]) for hca in added for port in hca.ports
     ]
-    hcas = [_with_flaps(hca, known) for hca in facts.hcas] + added
+    hcas = [_with_flaps(hca, known) for hca in present] + added
     found = replace(
         facts,
         hcas=hcas,
@@ -195,6 +196,13 @@ def complete(facts: Facts, figures: Optional[Figures]) -> Tuple[Facts, List[str]
         ],
     )
     return found, [hca.name for hca in moved]
+
+
+def _with_function(hca: Hca, figures: Figures) -> Hca:
+    """A software device whose netdev is in a pod has no PCI function on the host, and is the same NIC as before."""
+    ports = [figures.ports.get(f"{hca.name}/{port.number}", {}) for port in hca.ports]
+    addresses = [port["pci_address"] for port in ports if is_address(str(port.get("pci_address")))]
+    return replace(hca, pci=PciFunction(addresses[0], "", "", "")) if addresses and not hca.pci else hca
 
 
 def _with_flaps(hca: Hca, figures: Figures) -> Hca:

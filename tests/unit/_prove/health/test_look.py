@@ -233,6 +233,15 @@ def test_a_nic_that_has_left_the_host_is_judged_by_its_exporter(facts: dict[str,
     assert nic(old) == nic(first)
 
 
+def test_a_software_device_is_the_same_nic_while_its_netdev_is_in_a_pod(facts: dict[str, Any]) -> None:
+    away = in_pod(facts, **DOWN)
+    away["hcas"][0]["pci"] = None
+    found = looked(away, told=told(pci_address=NIC), **RATE)
+    assert [*found.memory["lab-01"].nics] == [NIC]
+    # What a node sends may be anything.
+    assert [*looked(away, told=told(pci_address="../x"), **RATE).memory["lab-01"].nics] == ["mlx5_0"]
+
+
 def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any]) -> None:
     bare = changed(facts, error_counters={})
     first = looked(bare, told={**told(flaps=3), "devices": {}})
