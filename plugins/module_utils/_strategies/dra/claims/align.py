@@ -22,11 +22,15 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 @dataclass
 class Choice:
-    """``layouts`` are the variants of the template, of which a pod uses one."""
+    """``layouts`` are the variants of the template, of which a pod uses one.
+
+    ``unseen``: pods may have the NICs that a choice depends on, so the objects that an earlier one has made are right.
+    """
 
     align: str
     layouts: List[ClaimLayout]
     why: str
+    unseen: bool = False
 
 
 @dataclass
@@ -121,6 +125,8 @@ def choose(fit: Fit, nodes: Sequence[ClaimNode], hosts: Hosts) -> Choice:
         return Choice("none", plain, "counts only")
     if not template.gpus or template.nics in (0, None):
         return Choice("none", plain, "there is nothing to align")
+    if not able and template.align != "pcie_root" and any(node.may_hide_nics for node in nodes):
+        return Choice(template.align, plain, "undecided while pods have the NICs", unseen=True)
     if template.align != "auto":
         try:
             ways = _WAYS[template.align](fit, able or nodes)

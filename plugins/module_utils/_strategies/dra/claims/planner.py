@@ -50,7 +50,7 @@ class ClaimPlan:
     ``resources`` are by group the extended resources, each with the HCAs that a pod can get of it by host.
 
     ``unmet`` is by host why what is published there does not meet the claims that were planned by its facts.
-    ``unknown`` are hosts with claims of which nothing is known, so that objects that they need may be missing.
+    ``unknown`` are hosts with claims of which too little is known, so that objects that they need may be missing.
     """
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
@@ -74,6 +74,7 @@ class ClaimPlanner:
         self.found: Found = []
         self.invalid = False
         self.lines: List[str] = []
+        self.unseen: List[str] = []
 
     def templates(self) -> None:
         entries, problems = claims_hosts.templates(self.members.values())
@@ -83,6 +84,7 @@ class ClaimPlanner:
             own = self._template(template, wanted, names)
             self.found += [(name, problem) for problem in own.problems for name in names]
             self.invalid |= own.invalid
+            self.unseen += names if own.unseen else []
             self.plan.warnings += own.warnings
             self.plan.objects += own.objects
             if template.resource:
@@ -232,6 +234,7 @@ class ClaimPlanner:
         if self.plan.unknown:
             text = "these hosts have neither facts nor published devices, so claims that are no longer planned are kept"
             self.plan.warnings.append(f"{fold(self.plan.unknown)}: {text}")
+        self.plan.unknown += [name for name in asking if name in self.unseen]
         known = [self.nodes[name] for name in asking if name in self.nodes]
         self.plan.warnings += taints.lines(device for node in known for device in node.devices if device.is_barred)
         classes = dict.fromkeys(self.members[name].wanted.nic_class for name in asking)

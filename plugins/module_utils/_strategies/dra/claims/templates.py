@@ -42,7 +42,8 @@ class Planned:
     """``names`` are the objects of a template, of which a pod uses one; ``align`` is how it is aligned and why.
 
     ``places`` are those of the NICs of an extended resource among the devices of a node, by ``ClaimNode.key``.
-    ``invalid`` says that the template itself is wrong, whatever nodes publish.
+    ``invalid`` says that the template itself is wrong, whatever nodes publish; ``unseen``, that the objects which it
+    has are to be kept, because NICs are not seen on which others would depend.
     """
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
@@ -53,6 +54,7 @@ class Planned:
     problems: List[Problem] = field(default_factory=list)
     places: Dict[str, FrozenSet[int]] = field(default_factory=dict)
     invalid: bool = False
+    unseen: bool = False
 
 
 def alternatives_at(template: Template, kind: str) -> List[Tuple[str, Any]]:
@@ -198,7 +200,8 @@ class _TemplatePlanner:
             self.result.warnings.append(f"{self.template.name} {why}")
         elif any(node.may_hide_nics for node, _why in misfits) and self.template.nics != 0:
             why = "In RDMA netns mode exclusive, and with Soft-RoCE, NICs in pods are not visible, so this may be wrong"
-            self.result.warnings.append(f"{self.template.name} cannot be satisfied on any node. {text}. {why}")
+            kept = ", and its objects stay as they are" if choice.unseen else ""
+            self.result.warnings.append(f"{self.template.name} cannot be satisfied on any node. {text}. {why}{kept}")
         else:
             self._problem(Problem(self.template.at, f"({self.template.name}) cannot be satisfied on any node. {text}"))
 
@@ -262,6 +265,8 @@ class _TemplatePlanner:
             self._elsewhere(fit.whatever_the_taints(), choice, others, hosts_of_others)
             if self.template.resource:
                 self._of_resource(fit, linked)
+            elif choice.unseen:
+                self.result.unseen, self.result.names = True, [self.template.name]
             else:
                 self._objects(fit, choice)
         except FailedSelectorError as error:

@@ -285,6 +285,28 @@ def test_in_exclusive_netns_mode_nics_may_be_away_unseen(facts_of: Facts) -> Non
     assert planner.plan([InventoryHost("n", "group", own, read.facts(exclusive))], slices).problems
 
 
+@pytest.mark.parametrize("align", ["auto", "numa", "unaligned"])
+def test_what_depends_on_nics_that_pods_have_stays_as_it_is(facts_of: Facts, align: str) -> None:
+    """Otherwise, a run on nodes that are in use would replace templates by those that keep nothing together."""
+    facts = copy.deepcopy(facts_of("v100-01"))
+    own = {**VERSIONS, "rdma_claims_templates": [template(gpus=2, nics=1, align=align), template("nics", nics=1)]}
+    before = planner.plan([InventoryHost("n1", "group", own, read.facts(facts))])
+    assert right(before)
+    assert before.unknown == []
+    for away in facts["hcas"]:
+        away["pci"] = None
+    reason = {"code": "in_pod", "text": "netdev ens1 is in another network namespace (a pod's)"}
+    facts["excluded"] = [{"hca": away["name"], "port": 1, "reasons": [reason]} for away in facts["hcas"]]
+    found = planner.plan([InventoryHost("n1", "group", own, read.facts(facts))], resource_slices(published(facts)))
+    assert found.problems == []
+    made = [item["metadata"]["name"] for item in found.objects if item["kind"] == "ResourceClaimTemplate"]
+    assert made == ["nics"]
+    assert found.unknown == ["n1"]
+    kept = [text for text in found.warnings if "its objects stay as they are" in text]
+    assert len(kept) == 1
+    assert found.names["nics"] == ["nics"]
+
+
 def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> None:
     facts = copy.deepcopy(facts_of("v100-01"))
     away = facts["hcas"][0]
