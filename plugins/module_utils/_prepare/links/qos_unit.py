@@ -6,7 +6,7 @@
 """RoCE's quality of service at boot: a script that sets it, and what starts it. Text only.
 
 Nothing of it survives a reboot, and the kernel forgets the map of DSCPs of a netdev that leaves for a pod
-(``dcbnl_netdevice_event`` in net/dcb/dcbnl.c). Both end with an ``add`` of the netdev to udev.
+(``dcbnl_netdevice_event`` in net/dcb/dcbnl.c). After both, the netdev appears to udev.
 """
 
 from __future__ import annotations
@@ -130,12 +130,16 @@ def unit_text(ports: Sequence[Port]) -> Optional[str]:
 
 
 def udev_text(ports: Sequence[Port]) -> Optional[str]:
-    """What starts the unit: not udev itself, which ends what takes long."""
+    """What starts the unit: not udev itself, which ends what takes long.
+
+    On each event, because what an event does not set is forgotten: a netdev that is renamed at boot has a ``move`` at
+    once after its ``add``. systemd starts the unit once for each time that the netdev appears.
+    """
     if not ports:
         return None
     unit = UNIT_PATH.rsplit("/", 1)[-1]
     lines = [
-        f'ACTION=="add", SUBSYSTEM=="net", ATTR{{address}}=="{mac}", DRIVERS=="?*", '
+        f'ACTION!="remove", SUBSYSTEM=="net", ATTR{{address}}=="{mac}", DRIVERS=="?*", '
         f'TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{unit.replace("@", f"@{mac}")}"\n'
         for mac in sorted(port.mac for port in ports)
     ]

@@ -110,8 +110,8 @@ def unit_text(pfs: Mapping[str, Sequence[str]]) -> Optional[str]:
 
 
 def udev_rule(pf: str) -> str:
-    """What starts the unit: not udev itself, which ends what takes long."""
-    match = f'ACTION=="add", SUBSYSTEM=="net", KERNELS=="{pf}", ATTR{{type}}=="32"'
+    """What starts the unit, on each event as for :func:`qos_unit.udev_text`: not udev, which ends what takes long."""
+    match = f'ACTION!="remove", SUBSYSTEM=="net", KERNELS=="{pf}", ATTR{{type}}=="32"'
     unit = UNIT_PATH.rsplit("/", 1)[-1].replace("@", f"@{pf}")
     return f'{match}, TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{unit}"\n'
 

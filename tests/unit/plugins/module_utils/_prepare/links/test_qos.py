@@ -511,6 +511,6 @@ def test_the_rule_starts_the_unit_for_the_port_alone(tree: NodeTree, driver: Dri
     converge(tree, driver, ASKED)
     rules = (tree.root / qos_unit.UDEV_PATH.lstrip("/")).read_text().splitlines()
     assert rules[1:] == [
-        f'ACTION=="add", SUBSYSTEM=="net", ATTR{{address}}=="{MAC}", DRIVERS=="?*", TAG+="systemd", '
+        f'ACTION!="remove", SUBSYSTEM=="net", ATTR{{address}}=="{MAC}", DRIVERS=="?*", TAG+="systemd", '
         f'ENV{{SYSTEMD_WANTS}}+="zerocopy-rdma-qos@{MAC}.service"'
     ]

@@ -99,7 +99,7 @@ def test_vfs_are_planned_with_script_unit_and_rule(tree: IbTree) -> None:
     assert f"\nExecStart=/bin/sh {vf_guids.SCRIPT_PATH} %i\n" in text_of(found, vf_guids.UNIT_PATH)
     rules = text_of(found, keyfile.UDEV_PATH).splitlines()
     assert rules[-1] == (
-        f'ACTION=="add", SUBSYSTEM=="net", KERNELS=="{PF}", ATTR{{type}}=="32", TAG+="systemd", '
+        f'ACTION!="remove", SUBSYSTEM=="net", KERNELS=="{PF}", ATTR{{type}}=="32", TAG+="systemd", '
         f'ENV{{SYSTEMD_WANTS}}+="zerocopy-rdma-ib-vfs@{PF}.service"'
     )
     assert [rule.split(", ")[2] for rule in rules[1:-1]] == [f'KERNELS=="{address}"' for address in VFS]
