@@ -286,6 +286,17 @@ def vfs_text(numbers: Sequence[Tuple[str, str, int]]) -> Optional[str]:
     return HEADER + "".join(sections)
 
 
+def starting_rule(match: str, unit_path: str, instance: str) -> str:
+    """The rule by which systemd starts an instance of this unit for netdevs that match.
+
+    Not udev itself, which ends what takes long. On each event, because what an event does not set is forgotten: a
+    netdev that is renamed at boot has a ``move`` at once after its ``add``. systemd starts the unit once for each time
+    that the netdev appears.
+    """
+    unit = unit_path.rsplit("/", 1)[-1].replace("@", f"@{instance}")
+    return f'ACTION!="remove", SUBSYSTEM=="net", {match}, TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{unit}"\n'
+
+
 def udev_text(selectors: Sequence[Selector], mtus: Mapping[str, int], others: Sequence[str] = ()) -> Optional[str]:
     """Rules that make NetworkManager leave ports alone; ``mtus`` of VFs by PCI address, also after a stay in a pod.
 

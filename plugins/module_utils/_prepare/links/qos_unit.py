@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.qos import Ets
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import HEADER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import HEADER, starting_rule
 
 SCRIPT_PATH = "/etc/zerocopy-rdma/qos.sh"
 UNIT_PATH = "/etc/systemd/system/zerocopy-rdma-qos@.service"
@@ -130,17 +130,8 @@ def unit_text(ports: Sequence[Port]) -> Optional[str]:
 
 
 def udev_text(ports: Sequence[Port]) -> Optional[str]:
-    """What starts the unit: not udev itself, which ends what takes long.
-
-    On each event, because what an event does not set is forgotten: a netdev that is renamed at boot has a ``move`` at
-    once after its ``add``. systemd starts the unit once for each time that the netdev appears.
-    """
+    """What starts the unit for each port."""
     if not ports:
         return None
-    unit = UNIT_PATH.rsplit("/", 1)[-1]
-    lines = [
-        f'ACTION!="remove", SUBSYSTEM=="net", ATTR{{address}}=="{mac}", DRIVERS=="?*", '
-        f'TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{unit.replace("@", f"@{mac}")}"\n'
-        for mac in sorted(port.mac for port in ports)
-    ]
-    return HEADER + "".join(lines)
+    macs = sorted(port.mac for port in ports)
+    return HEADER + "".join(starting_rule(f'ATTR{{address}}=="{mac}", DRIVERS=="?*"', UNIT_PATH, mac) for mac in macs)

@@ -17,7 +17,7 @@ from typing import List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import pci
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import HEADER
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.keyfile import HEADER, starting_rule
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 
 SCRIPT_PATH = "/etc/zerocopy-rdma/ib-vfs.sh"
@@ -110,10 +110,8 @@ def unit_text(pfs: Mapping[str, Sequence[str]]) -> Optional[str]:
 
 
 def udev_rule(pf: str) -> str:
-    """What starts the unit, on each event as for :func:`qos_unit.udev_text`: not udev, which ends what takes long."""
-    match = f'ACTION!="remove", SUBSYSTEM=="net", KERNELS=="{pf}", ATTR{{type}}=="32"'
-    unit = UNIT_PATH.rsplit("/", 1)[-1].replace("@", f"@{pf}")
-    return f'{match}, TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{unit}"\n'
+    """What starts the unit for the IPoIB netdev of a PF."""
+    return starting_rule(f'KERNELS=="{pf}", ATTR{{type}}=="32"', UNIT_PATH, pf)
 
 
 def differing(tree: Tree, pf: str, guids: Sequence[str]) -> List[Tuple[str, str, str]]:

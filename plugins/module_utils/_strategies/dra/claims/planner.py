@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import GATHER_FIRST
@@ -74,7 +74,7 @@ class ClaimPlanner:
         self.found: Found = []
         self.invalid = False
         self.lines: List[str] = []
-        self.unseen: List[str] = []
+        self.unseen: Set[str] = set()
 
     def templates(self) -> None:
         entries, problems = claims_hosts.templates(self.members.values())
@@ -84,7 +84,7 @@ class ClaimPlanner:
             own = self._template(template, wanted, names)
             self.found += [(name, problem) for problem in own.problems for name in names]
             self.invalid |= own.invalid
-            self.unseen += names if own.unseen else []
+            self.unseen |= set(names if own.unseen else ())
             self.plan.warnings += own.warnings
             self.plan.objects += own.objects
             if template.resource:
@@ -234,7 +234,7 @@ class ClaimPlanner:
         if self.plan.unknown:
             text = "these hosts have neither facts nor published devices, so claims that are no longer planned are kept"
             self.plan.warnings.append(f"{fold(self.plan.unknown)}: {text}")
-        self.plan.unknown += [name for name in asking if name in self.unseen]
+        self.plan.unknown += [name for name in asking if name in self.unseen and name in self.nodes]
         known = [self.nodes[name] for name in asking if name in self.nodes]
         self.plan.warnings += taints.lines(device for node in known for device in node.devices if device.is_barred)
         classes = dict.fromkeys(self.members[name].wanted.nic_class for name in asking)

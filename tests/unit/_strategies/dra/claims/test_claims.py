@@ -305,6 +305,7 @@ def test_what_depends_on_nics_that_pods_have_stays_as_it_is(facts_of: Facts, ali
     kept = [text for text in found.warnings if "its objects stay as they are" in text]
     assert len(kept) == 1
     assert found.names["nics"] == ["nics"]
+    assert found.names.keys() == before.names.keys()
 
 
 def test_of_soft_roce_in_a_pod_the_pci_function_is_unknown(facts_of: Facts) -> None:
