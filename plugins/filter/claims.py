@@ -6,7 +6,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: claims
 short_description: Plan DeviceClasses, claim templates and claims from facts
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:

@@ -6,7 +6,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: fleet
 short_description: Combine the RDMA facts of many hosts into one view
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:

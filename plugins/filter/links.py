@@ -6,7 +6,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: links
 short_description: Plan the RDMA links of one host
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The zerocopy.rdma authors (!UNKNOWN)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: applyset
 short_description: Apply and prune a named set of Kubernetes objects
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Applies objects of any kind by server-side apply with strict field validation, and deletes those that an earlier
     call applied and that are no longer in O(objects).
@@ -27,7 +27,7 @@ description:
     next run brings the set to the requested state. A killed run can delay the next one by these 15 seconds.
   - According to the specification, each tool rejects sets of other tools. To hand over a set of C(kubectl apply --prune
     --applyset=NAME) to this module, change the annotation C(applyset.kubernetes.io/tooling) of its parent to
-    C(zerocopy.rdma/v0.1.0); to hand it back, to C(kubectl/v1.36.0). The members are not changed. If O(objects) differ
+    C(zerocopy.rdma/v1.0.0); to hand it back, to C(kubectl/v1.36.0). The members are not changed. If O(objects) differ
     from what C(kubectl) applied, O(force_conflicts=always) is needed once.
   - ResourceClaims and ResourceClaimTemplates are immutable. Therefore their names in O(objects) are aliases, and the
     real name is the alias with a hash of the spec. The label C(zerocopy.rdma/alias) contains the alias. Other objects

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: benchmark_plan
 short_description: Plan the pairs of pods that measure KV-cache transfers
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Plans two pods on two nodes of a group for each way in which its pods can request RDMA, and for TCP, for each
     repetition. Pairs are meant to be run one at a time.

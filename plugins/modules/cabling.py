@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cabling
 short_description: Check the cables of a fleet
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Does the parts of the role P(zerocopy.rdma.rdma_cabling#role) that concern all hosts together, on the controller.
     Connects to no host, and changes nothing.

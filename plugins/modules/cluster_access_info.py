@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster_access_info
 short_description: Find which cluster is meant
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Finds, in C(kubectl)'s order, which API server is meant, so that all later tasks can be given the same answer. These
     are O(kubeconfig) and O(context), or the environment variables C(K8S_AUTH_KUBECONFIG) and C(K8S_AUTH_CONTEXT); else

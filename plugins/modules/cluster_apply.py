@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster_apply
 short_description: Carry out the plan of a cluster
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Carries out the steps that M(zerocopy.rdma.plan) has planned, in one process and over one connection. Steps
     are labels of nodes, sets of objects, fields of an operator's policy, and extended resources of nodes.

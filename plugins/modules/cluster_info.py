@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster_info
 short_description: Query what a plan for RDMA needs to know about a cluster
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns the version and the networks of a cluster, the labels of its nodes, and the pods that hold devices of DRA
     drivers.

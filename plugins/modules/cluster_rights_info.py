@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster_rights_info
 short_description: Ask which rights a planned change of a cluster lacks
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Asks the API server, by SelfSubjectAccessReviews, whether the user has every right that the steps of
     M(zerocopy.rdma.cluster_apply), and a look at the cluster, need. M(zerocopy.rdma.plan) uses it before anything is

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster_support_info
 short_description: Read what a cluster knows of nodes for a support bundle
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads the versions, conditions, labels and taints of nodes, their ResourceSlices, the ResourceClaims that have
     devices of them, the DeviceTaintRules for them, and states and logs of the pods of DRA drivers and of this

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: container_image
 short_description: Import a container image from an archive, for nodes that cannot reach a registry
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Imports an image from a tar archive on the controller into the image store that the kubelet uses, with containerd,
     k3s and RKE2. CRI-O cannot import archives. There the module fails unless the image was loaded in another way.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: device_taints
 short_description: Keep sick NICs from new pods with DeviceTaintRules
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes a DeviceTaintRule for each device of each sick NIC, selected by driver, pool and device, and removes those of
     NICs that are well again. The rules are a set of their own (M(zerocopy.rdma.applyset)), so rules of others are never

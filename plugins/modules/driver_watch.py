@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: driver_watch
 short_description: Watch a node while a container replaces the driver of its NICs
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Without O(watch), returns at once what has to be known about a node before NVIDIA's OFED driver is loaded there.
   - With O(watch), watches the kernel log and the free space of the node until the driver is ready, and for O(watch)

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: health
 short_description: Judge the NICs of a fleet, and remember since when they are sick
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Judges facts and drift of all hosts, and the figures of their exporters, by the rules of the role
     P(zerocopy.rdma.rdma_verify#role), on the controller. Connects to no host.

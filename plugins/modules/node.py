@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: node
 short_description: Compare a node with its part of the plan, or bring one part of the node into line with it
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - A node has the parts C(packages), C(kernel), C(links), C(runtime) (container runtime), C(daemons) (programs of
     this collection) and C(images). With O(compare), all of them are compared in one call, and nothing is

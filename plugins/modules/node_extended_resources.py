@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: node_extended_resources
 short_description: Remove extended resources that a device plugin left behind, and maintain those that only count pods
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - When a device plugin is removed, its resources stay in the status of its nodes forever, with their capacity and with
     0 allocatable. To users and tools that look at the capacity, such nodes seem to have devices.

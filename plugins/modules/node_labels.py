@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: node_labels
 short_description: Set labels of many Kubernetes nodes in one call
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Sets and removes labels of nodes. Lists the nodes once and writes only to those that differ.
 author:

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: node_move
 short_description: Move a node from one way to RDMA to another, step by step
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Runs one step of the move of a node from one strategy to another. The playbook C(zerocopy.rdma.migrate) runs
     V(off), V(on) and V(done) on each node, or V(back) if the move fails.

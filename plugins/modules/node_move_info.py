@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: node_move_info
 short_description: Query which pods use RDMA on each node, and which nodes are being moved to another strategy
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns what a plan needs to move nodes from one strategy to another. Lists nodes, pods, ResourceClaims and
     DaemonSets once.

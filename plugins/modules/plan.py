@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: plan
 short_description: Plan what the nodes of a fleet and their cluster shall be, once for all of them
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Turns the variables and RDMA facts of all hosts, and one look at the cluster, into one plan, on the controller.
     Changes nothing. Run it once (C(run_once)), after M(zerocopy.rdma.rdma_facts).

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: pod_probe
 short_description: Run short-lived pods that request devices and report what they got
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Creates a pod for each entry of O(pods) on its node, with an existing claim, a claim from a template, extended
     resources, or none of these. Waits until all pods have ended, returns their allocated devices and logs, and deletes

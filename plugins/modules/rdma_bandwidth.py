@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: rdma_bandwidth
 short_description: Measure bandwidth and latency between RDMA ports with perftest
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Runs perftest (C(ib_write_bw), C(ib_read_lat), ...) on this node, as servers in the background
     (O(state=server)), as clients of servers on another node (O(state=client)), or as both (O(state=loopback)).

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: rdma_exporter_info
 short_description: Read the figures of the exporter of metrics on a node
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads what the exporter of the role P(zerocopy.rdma.rdma_exporter#role) has last written, or what it answers where
     it listens, as far as it says whether a NIC is sick. The figures of NICs in pods are to be had only there.

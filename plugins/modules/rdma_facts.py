@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: rdma_facts
 short_description: Gather RDMA facts of a node with GPU-NIC affinity
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Finds the HCAs, ports and GPUs of a node and their place in the PCIe tree, and decides which ports workloads can use
     for RDMA. For every other port it gives the reasons.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: rdma_neighbours_info
 short_description: Read what is at the other end of a node's cables
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads the links of InfiniBand fabrics with C(iblinkinfo) of infiniband-diags, which needs root and asks every switch
     of the fabric, and the LLDP neighbours of netdevs from C(lldpd), if it runs on the node.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: rdma_reachability
 short_description: Test path MTU, duplicate addresses and the links of an InfiniBand fabric
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Pings addresses of other nodes from addresses of this one, with packets of a given size that must not be fragmented
     (C(ping -M do) of iputils). If no packet is answered, the module tries small packets, to distinguish a wrong MTU

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: rdma_support_info
 short_description: Read logs of a node for a support bundle
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads from the journal of systemd what the kernel, the container runtime, the kubelet, NetworkManager and the
     daemons of this collection have logged, the ledgers of this collection without the originals of changed files, and

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: report
 short_description: Combine what was found on all hosts into a report, and write it to files
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads what other tasks have registered for the hosts of the play, on the controller. Connects to no host. Run it
     once (C(run_once)).

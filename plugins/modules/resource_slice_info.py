@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: resource_slice_info
 short_description: Read what DRA drivers publish and compare it with the facts
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads the ResourceSlices of a cluster, in the newest version of C(resource.k8s.io) that the API server serves. Fails
     if the API server serves none, and the message says what to enable. Fails also on Kubernetes 1.34.0 and 1.34.1, in

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: show
 short_description: Show a text that a person has to see
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Shows a text as M(ansible.builtin.debug) does, but also where C(display_ok_hosts) is false, and with its line breaks
     where results are not shown as YAML.

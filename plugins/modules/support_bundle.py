@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: support_bundle
 short_description: Pack what was gathered of hosts into an archive for a ticket
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Packs what the tasks of the role P(zerocopy.rdma.rdma_support_bundle#role) have registered for the hosts of the
     play, the last report of verify, and the report and the memory of health, as far as they are about these hosts.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: verify
 short_description: Plan the tests of a fleet, and judge their results
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Does the parts of the role P(zerocopy.rdma.rdma_verify#role) that concern all hosts together, on the controller.
     Between these parts, the role runs tests on nodes and in pods. Connects to no host, and changes nothing.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: workload_audit_info
 short_description: Find the changes that a migration from hostNetwork and device plugins to DRA needs
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Finds all workloads of a cluster that use RDMA. Returns what would have to change in each of them before it can
     request NICs by claims, who owns its manifest, and what would have to change in the cluster itself.

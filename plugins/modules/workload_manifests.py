@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: workload_manifests
 short_description: Rewrite manifests of workloads to request RDMA by claims, and back
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Rewrites pod templates in manifests that get RDMA through C(hostNetwork), the resource of a device plugin or a
     hostPath, so that they use a request of a group (O(requests)) instead. All other lines of the files stay as they

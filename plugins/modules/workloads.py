@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: workloads
 short_description: Make example workloads that use RDMA, and show what to add to workloads of your own
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes complete manifests for the pods of each group, which request RDMA as the strategy of the group prescribes, and
     writes them to files on the controller. Also returns, for each request, what has to be added to a pod of your own.

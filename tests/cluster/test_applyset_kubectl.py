@@ -62,7 +62,7 @@ def test_kubectl_takes_over_a_set_of_this_module_when_it_is_handed_over(cluster_
     assert annotations["applyset.kubernetes.io/contains-group-kinds"] == "ConfigMap"
     assert annotations[TOOLING].startswith("kubectl/")
     # And back again: the parent's fields belong to another manager meanwhile.
-    hand_over(cluster_set, "zerocopy.rdma/v0.1.0")
+    hand_over(cluster_set, "zerocopy.rdma/v1.0.0")
     assert set(actions(cluster_set(objects=[first])).values()) == {"unchanged"}
     assert set(actions(cluster_set(state="absent")).values()) == {"pruned"}
     assert cluster_set.absent("configmap", "first")

@@ -15,6 +15,8 @@ from . import state
 
 # It is skipped until there is a repository to name.
 _SKIPPED = re.compile(r"^skip_list:\n(?:  #.*\n)*  - galaxy\[no-repository\]\n", re.MULTILINE)
+# The parents of sets of objects state the version of the collection.
+_STATED = Path("plugins/module_utils/_provision/applyset/parent.py")
 
 
 def _set(text: str, key: str, value: str) -> str:
@@ -23,6 +25,12 @@ def _set(text: str, key: str, value: str) -> str:
     if re.search(rf"^{key}:", text, re.MULTILINE):
         return re.sub(rf"^{key}:.*$", lambda _match: line, text, flags=re.MULTILINE)
     return text.replace("\ndependencies:", f"\n{line}\ndependencies:")
+
+
+def _replace(path: Path, pattern: str, by: str) -> None:
+    old = path.read_text("utf-8")
+    if (new := re.sub(pattern, by, old, flags=re.MULTILINE)) != old:
+        path.write_text(new, "utf-8")
 
 
 def prepare(clone: Path, version: str, addresses: Mapping[str, str]) -> None:
@@ -38,11 +46,10 @@ def prepare(clone: Path, version: str, addresses: Mapping[str, str]) -> None:
     galaxy.write_text(text, "utf-8")
     lint = clone / ".ansible-lint"
     lint.write_text(_SKIPPED.sub("", lint.read_text("utf-8")), "utf-8")
-    added = re.compile(rf"^( *version_added: ){re.escape(before)}$", re.MULTILINE)
+    added = rf"^( *version_added: ){re.escape(before)}$"
     for path in state.documented(clone):
-        old = path.read_text("utf-8")
-        if (new := added.sub(rf"\g<1>{version}", old)) != old:
-            path.write_text(new, "utf-8")
+        _replace(path, added, rf"\g<1>{version}")
+    _replace(clone / _STATED, rf'^VERSION = "v{re.escape(before)}"$', f'VERSION = "v{version}"')
 
 
 def commit(clone: Path, version: str, seconds: int) -> None:

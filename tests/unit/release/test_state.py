@@ -70,9 +70,12 @@ def test_this_checkout_names_no_version_that_is_to_come():
     assert list(state.problems(committed, found.metadata.get("repository", REPOSITORY), found.version)) == []
 
 
+PARENT = "plugins/module_utils/_provision/applyset/parent.py"
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name in ("galaxy.yml", ".ansible-lint", "changelogs/changelog.yaml", "plugins/modules/rdma_facts.py"):
+    for name in ("galaxy.yml", ".ansible-lint", "changelogs/changelog.yaml", "plugins/modules/rdma_facts.py", PARENT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((CHECKOUT / name).read_text("utf-8"), "utf-8")
     return tmp_path
@@ -87,5 +90,6 @@ def test_the_commit_sets_version_and_addresses(tree):
     added = re.findall(r"version_added: (\S+)", (tree / "plugins/modules/rdma_facts.py").read_text("utf-8"))
     old = re.findall(r"version_added: (\S+)", (CHECKOUT / "plugins/modules/rdma_facts.py").read_text("utf-8"))
     assert added == ["9.0.0" if each == before["version"] else each for each in old]
+    assert '\nVERSION = "v9.0.0"\n' in (tree / PARENT).read_text("utf-8")
     # Galaxy's rule about a repository holds from the first release.
     assert "galaxy[no-repository]" not in (tree / ".ansible-lint").read_text("utf-8")

@@ -30,7 +30,7 @@ _NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
 
 TOOL = "zerocopy.rdma"
 # That of the collection. Sets of a release with a greater first number are refused.
-VERSION = "v0.1.0"
+VERSION = "v1.0.0"
 # As kubectl does it: the parent has a field manager of its own, named after the tool.
 PARENT_MANAGER = f"{TOOL}-applyset"
 
