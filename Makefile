@@ -61,13 +61,12 @@ WORKERS = --numprocesses=$(shell n=$$(( $$(nproc) + 1 )); echo $$(( n < 4 ? n : 
 # With the newest Kubernetes what depends on its API, its allocator and server-side apply. Tests of older versions of the
 # API are left out: their API server emulates Kubernetes 1.33, which 1.37 cannot.
 NEWEST_KUBERNETES = 1.37.2
-# What needs an API that older ones lack.
-ONLY_NEWEST = tests/cluster/test_device_taints.py tests/cluster/test_health.py
+# What needs an API that older ones lack; and what makes so many definitions that once is enough.
+ONLY_NEWEST = tests/cluster/test_device_taints.py tests/cluster/test_health.py tests/cluster/test_definitions.py
 # Restarts the API server fifteen times, for which a busy machine takes minutes: pytest runs it alone, with the newest.
 ALONE = tests/cluster/test_device_taints_killed.py
 NEWEST_TESTS = tests/cluster/test_claims.py tests/cluster/test_extended_claims.py tests/cluster/test_applyset.py \
   tests/cluster/test_cluster_info.py \
-  tests/cluster/test_definitions.py::test_every_example_of_every_strategy \
   tests/cluster/test_slice_info.py::test_real_slices_are_returned_and_read \
   tests/cluster/test_control_plane.py::test_the_scheduler_allocates_what_a_pod_claims
 # CI builds them beside other checks.

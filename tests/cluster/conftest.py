@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 from kubernetes import config, dynamic
@@ -27,6 +28,11 @@ from ansible_collections.zerocopy.rdma.tests.unit.conftest import facts_of, root
 
 # Fixtures that are defined elsewhere.
 __all__ = ["facts_of", "make_cluster_set", "make_fleet", "make_nodes", "make_playbook", "root_of", "run_module"]
+
+
+def pytest_collection_modifyitems(items: List[pytest.Function]) -> None:
+    """First the tests that start further control planes: one worker has them all then, and the others none."""
+    items.sort(key=lambda item: "start_control_plane" not in inspect.signature(item.function).parameters)
 
 
 @pytest.fixture(scope="session")
