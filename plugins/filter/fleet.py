@@ -99,7 +99,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import state
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.plain import plain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import RefusedError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import visible
-from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _groups, _inventory, _workers
 
 _PREFIX = "rdma_discover_expect_"
 # Of the file with the view.
@@ -142,6 +142,9 @@ def fleet(
 ) -> Dict[str, Any]:
     if detail not in fleet_text.DETAILS:
         raise AnsibleFilterError(f"fleet: detail is {detail!r}, it must be one of {', '.join(fleet_text.DETAILS)}")
+    if not hosts:
+        # So Ansible asks before it forks workers: see playbooks/preflight.yml.
+        _workers.share_memory()
     picture = plan_fleet.fleet([_node(host, hostvars) for host in hosts])
     whole = asdict(picture) | {"version": _VERSION, "query": None, "csv": fleet_text.as_csv(picture)}
     if not query:
