@@ -23,7 +23,8 @@ gate() {
 # ansible-test takes half of the time, on one core: it runs beside the others, in a process group that ends with this.
 set -m
 {
-    # Of what is shipped: half of pylint's time was spent on tests, which ruff and mypy check, and `make compatibility`.
+    # Without tests, which are not shipped, and took half of pylint's time: ruff and mypy check them, and
+    # `make compatibility`.
     # Paths come first: what follows --venv is dropped, and everything would run.
     gate 'ansible-test sanity' tests/ansible-test.sh sanity --exclude tests/ --venv
     # What runs on nodes, on every Python; pytest has the rest.

@@ -34,7 +34,7 @@ SERVICE_ADDRESS = "10.96.0.1"
 SERVICE_PORT = 443
 # The name of the certificate of who may do everything.
 ADMIN = "admin"
-# The client side limits of production would make a hundred nodes full of pods take minutes.
+# The client side limits of production would make a fleet full of pods take minutes.
 _CLIENT_RATE = ("--kube-api-qps=2000", "--kube-api-burst=4000")
 
 # What people and tests do, not what the control plane does by itself.
