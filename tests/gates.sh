@@ -48,13 +48,15 @@ gate 'docs' tests/docs.sh
 gate 'site' python tests/docsite/build.py build/site
 gate 'changelog' antsibull-changelog lint
 gate 'licences' build/venv-release/bin/reuse lint
+# Recorded nodes compile what Ansible sends them once, and not in each process.
+compiled=(env "PYTHONPATH=$PWD/tests/compiled" "ZEROCOPY_COMPILED=$PWD/build/compiled")
 # Without what ansible-test runs.
-gate 'pytest' pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
+gate 'pytest' "${compiled[@]}" pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
     --junit-xml=build/log/pytest.xml tests/unit
 # The oldest Python of nodes plays the recorded ones, where there is one.
 oldest=("${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.8.*/bin/python3.8)
 [ -x "${oldest[0]}" ] || oldest=("$(command -v python3.8)")
-gate 'molecule default' env RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
+gate 'molecule default' "${compiled[@]}" RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
 gate 'installed collection' make --no-print-directory installed
 # Prometheus and Alertmanager are downloaded as Debian's packages, and only unpacked.
 if command -v apt-get >/dev/null; then
