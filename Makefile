@@ -57,7 +57,7 @@ format: $(VENV)/dev ## format the code and apply ruff's automatic fixes
 	@ruff check --quiet --fix . ; ruff format .
 
 # Recorded nodes compile what Ansible sends them once, and not in each process.
-COMPILED = env PYTHONPATH=$(CURDIR)/tests/compiled ZEROCOPY_COMPILED=$(CURDIR)/build/compiled
+COMPILED = env PYTHONPATH=$(CURDIR)/tests/compiled
 # Each worker has a control plane of its own, and waits for it a third of the time.
 WORKERS = --numprocesses=$(shell n=$$(( $$(nproc) + 1 )); echo $$(( n < 4 ? n : 4 ))) --dist=worksteal
 # With the newest Kubernetes what depends on its API, its allocator and server-side apply. Tests of older versions of the

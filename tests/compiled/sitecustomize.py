@@ -16,7 +16,7 @@ import os
 import sys
 import zipimport
 
-DIRECTORY = os.environ["ZEROCOPY_COMPILED"]
+DIRECTORY = os.path.join(os.path.dirname(__file__), "../../build/compiled")
 _compiled = zipimport._compile_source  # type: ignore[attr-defined]
 
 
