@@ -56,7 +56,7 @@ report: $(VENV)/dev $(COLLECTION) ## test verify's report in a real browser (nee
 format: $(VENV)/dev ## format the code and apply ruff's automatic fixes
 	@ruff check --quiet --fix . ; ruff format .
 
-# Recorded nodes compile what Ansible sends them once, and not in each process.
+# What Ansible sends to recorded nodes, and what it loads of a collection, is compiled once, and not in each process.
 COMPILED = env PYTHONPATH=$(CURDIR)/tests/compiled
 # Each worker has a control plane of its own, and waits for it a third of the time.
 WORKERS = --numprocesses=$(shell n=$$(( $$(nproc) + 1 )); echo $$(( n < 4 ? n : 4 ))) --dist=worksteal

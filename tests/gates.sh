@@ -36,20 +36,20 @@ trap 'kill -- -$beside 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
 collection=build/collections/ansible_collections/zerocopy/rdma
+# What Ansible sends to recorded nodes, and what it loads of a collection, is compiled once, and not in each process.
+compiled=(env "PYTHONPATH=$PWD/tests/compiled")
 gate 'format' ruff format --check .
 gate 'lint' ruff check .
 mapfile -t scripts < <(git ls-files -- '*.sh')
 gate 'shellcheck' shellcheck .ci/run "${scripts[@]}"
 gate 'yamllint' yamllint --strict .
-gate 'ansible-lint' ansible-lint --offline
+gate 'ansible-lint' "${compiled[@]}" ansible-lint --offline
 gate 'types' mypy $collection/plugins $collection/tests
 gate 'docs' tests/docs.sh
 # What `make site` tests besides is among the unit tests.
 gate 'site' python tests/docsite/build.py build/site
 gate 'changelog' antsibull-changelog lint
 gate 'licences' build/venv-release/bin/reuse lint
-# Recorded nodes compile what Ansible sends them once, and not in each process.
-compiled=(env "PYTHONPATH=$PWD/tests/compiled")
 # Without what ansible-test runs.
 gate 'pytest' "${compiled[@]}" pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
     --junit-xml=build/log/pytest.xml tests/unit
