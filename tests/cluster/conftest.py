@@ -11,7 +11,7 @@ import shutil
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 from kubernetes import config, dynamic
@@ -32,7 +32,15 @@ __all__ = ["facts_of", "make_cluster_set", "make_fleet", "make_nodes", "make_pla
 
 def pytest_collection_modifyitems(items: List[pytest.Function]) -> None:
     """First the tests that start further control planes: one worker has them all then, and the others none."""
-    items.sort(key=lambda item: "start_control_plane" not in inspect.signature(item.function).parameters)
+    items.sort(key=lambda item: not _starts_planes(item))
+
+
+def _starts_planes(item: pytest.Function) -> bool:
+    return "start_control_plane" in inspect.signature(item.function).parameters
+
+
+# Those that run, by the version of resource.k8s.io that they serve.
+_RUNNING: Dict[str, Tuple[lifecycle.ControlPlane, ExitStack]] = {}
 
 
 @pytest.fixture(scope="session")
@@ -41,16 +49,28 @@ def start_control_plane() -> Iterator[Callable[[str], lifecycle.ControlPlane]]:
 
     It has the Kubernetes of ``ZEROCOPY_KUBERNETES``, or else the committed one.
     """
-    running: Dict[str, lifecycle.ControlPlane] = {}
-    with ExitStack() as until_the_end:
 
-        def start(api: str) -> lifecycle.ControlPlane:
-            if api not in running:
-                plane = lifecycle.running(f"pytest-{os.getpid()}-{api}", api=api, audit=True)
-                running[api] = until_the_end.enter_context(plane)
-            return running[api]
+    def start(api: str) -> lifecycle.ControlPlane:
+        if api not in _RUNNING:
+            plane = lifecycle.running(f"pytest-{os.getpid()}-{api}", api=api, audit=True)
+            stop = ExitStack()
+            _RUNNING[api] = (stop.enter_context(plane), stop)
+        return _RUNNING[api][0]
 
-        yield start
+    yield start
+    _stop_planes(*_RUNNING)
+
+
+@pytest.fixture(autouse=True)
+def _no_idle_control_plane(request: pytest.FixtureRequest) -> None:
+    """Stop those that only the first tests ask for: one that does nothing takes a twentieth of a processor."""
+    if not _starts_planes(request.node):
+        _stop_planes(*(set(_RUNNING) - {"v1"}))
+
+
+def _stop_planes(*apis: str) -> None:
+    for api in apis:
+        _RUNNING.pop(api)[1].close()
 
 
 @pytest.fixture(scope="session")
