@@ -11,7 +11,7 @@ import shutil
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 from kubernetes import config, dynamic
@@ -40,7 +40,7 @@ def _starts_planes(item: pytest.Function) -> bool:
 
 
 # Those that run, by the version of resource.k8s.io that they serve.
-_RUNNING: Dict[str, Tuple[lifecycle.ControlPlane, ExitStack]] = {}
+_RUNNING: Dict[str, lifecycle.ControlPlane] = {}
 
 
 @pytest.fixture(scope="session")
@@ -52,10 +52,8 @@ def start_control_plane() -> Iterator[Callable[[str], lifecycle.ControlPlane]]:
 
     def start(api: str) -> lifecycle.ControlPlane:
         if api not in _RUNNING:
-            plane = lifecycle.running(f"pytest-{os.getpid()}-{api}", api=api, audit=True)
-            stop = ExitStack()
-            _RUNNING[api] = (stop.enter_context(plane), stop)
-        return _RUNNING[api][0]
+            _RUNNING[api] = lifecycle.up(f"pytest-{os.getpid()}-{api}", api=api, audit=True, tied=True)
+        return _RUNNING[api]
 
     yield start
     _stop_planes(*_RUNNING)
@@ -70,7 +68,7 @@ def _no_idle_control_plane(request: pytest.FixtureRequest) -> None:
 
 def _stop_planes(*apis: str) -> None:
     for api in apis:
-        _RUNNING.pop(api)[1].close()
+        lifecycle.down(_RUNNING.pop(api).name)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ BARE_PYTHON = "/opt/bare-python"
 # An emulated processor takes seconds to compile what Ansible sends with each module. Only the guests' own Python begins
 # with this; the directories are those of the checkout, from which the file knows where to keep what it compiles.
 _COMPILED = Path(__file__).parents[2] / "compiled/sitecustomize.py"
-_COMPILED_MODULE = "opt/lab/tests/compiled/keep_compiled.py"
+_COMPILED_DIRECTORY = "opt/lab/tests/compiled"
 
 PACKAGES = [
     "linux-image-amd64",
@@ -117,9 +117,9 @@ def files(public_key: str) -> dict[str, tuple[int, str]]:
         "etc/crictl.yaml": (0o644, "runtime-endpoint: unix:///run/containerd/containerd.sock\ntimeout: 30\n"),
         "root/.ssh/authorized_keys": (0o600, public_key),
         "etc/skel/.ssh/authorized_keys": (0o600, public_key),
-        _COMPILED_MODULE: (0o644, _COMPILED.read_text()),
-        # Debian has a sitecustomize of its own.
-        "usr/lib/python3/dist-packages/keep_compiled.pth": (0o644, "/opt/lab/tests/compiled\nimport keep_compiled\n"),
+        # Under another name, as Debian has a sitecustomize of its own.
+        f"{_COMPILED_DIRECTORY}/keep_compiled.py": (0o644, _COMPILED.read_text()),
+        "usr/lib/python3/dist-packages/keep_compiled.pth": (0o644, f"/{_COMPILED_DIRECTORY}\nimport keep_compiled\n"),
     }
     # One rail renamed as admins do it, the others under the names the kernel's PCI address gives them.
     tree["etc/systemd/network/10-rail0.link"] = (0o644, _rename(NICS[0]))
