@@ -36,14 +36,15 @@ trap 'kill -- -$beside 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
 collection=build/collections/ansible_collections/zerocopy/rdma
-# What Ansible sends to recorded nodes, and what it loads of a collection, is compiled once, and not in each process.
-compiled=(env "PYTHONPATH=$PWD/tests/compiled")
+# What Ansible sends to recorded nodes, and what it loads of a collection, is built and compiled once, and not in each
+# run and process.
+once=(env "PYTHONPATH=$PWD/tests/compiled" "ANSIBLE_CALLBACK_PLUGINS=$PWD/tests/callbacks" ANSIBLE_CALLBACKS_ENABLED=built)
 gate 'format' ruff format --check .
 gate 'lint' ruff check .
 mapfile -t scripts < <(git ls-files -- '*.sh')
 gate 'shellcheck' shellcheck .ci/run "${scripts[@]}"
 gate 'yamllint' yamllint --strict .
-gate 'ansible-lint' "${compiled[@]}" ansible-lint --offline
+gate 'ansible-lint' "${once[@]}" ansible-lint --offline
 gate 'types' mypy $collection/plugins $collection/tests
 gate 'docs' tests/docs.sh
 # What `make site` tests besides is among the unit tests.
@@ -51,13 +52,13 @@ gate 'site' python tests/docsite/build.py build/site
 gate 'changelog' antsibull-changelog lint
 gate 'licences' build/venv-release/bin/reuse lint
 # Without what ansible-test runs.
-gate 'pytest' "${compiled[@]}" pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
+gate 'pytest' "${once[@]}" pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
     --junit-xml=build/log/pytest.xml tests/unit
 # The oldest Python of nodes plays the recorded ones, where there is one.
 oldest=("${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.8.*/bin/python3.8)
 [ -x "${oldest[0]}" ] || oldest=("$(command -v python3.8)")
-gate 'molecule default' "${compiled[@]}" RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
-gate 'installed collection' make --no-print-directory installed
+gate 'molecule default' "${once[@]}" RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
+gate 'installed collection' "${once[@]}" make --no-print-directory installed
 # Prometheus and Alertmanager are downloaded as Debian's packages, and only unpacked.
 if command -v apt-get >/dev/null; then
     gate 'monitoring' pytest -q tests/monitoring

@@ -46,7 +46,7 @@ def run(nodes: Path, record: Path | None = None, kill_at: int = 0) -> subprocess
         **os.environ,
         "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
         "ANSIBLE_CALLBACK_PLUGINS": str(CHECKOUT / "tests/callbacks"),
-        "ANSIBLE_CALLBACKS_ENABLED": "recorded",
+        "ANSIBLE_CALLBACKS_ENABLED": "recorded,built",
         "ZEROCOPY_KILL_AT": str(kill_at),
     }
     if record is not None:
