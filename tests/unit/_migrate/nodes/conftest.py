@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import client, server
 from ansible_collections.zerocopy.rdma.tests.unit.conftest import facts_of, root_of
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import client, server
 
 __all__ = ["client", "facts_of", "root_of", "server"]

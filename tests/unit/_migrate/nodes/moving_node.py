@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, Optional
 from urllib.parse import parse_qs, urlsplit
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import DIGEST
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Reply, status
 
 NODE, RESOURCE = "n1", "rdma/a"
 Item = Dict[str, Any]

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.look 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.moving_node import NODE, PlayedNode, pod
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Server, status
 
 OURS = "zerocopy.rdma.node-restriction.kubernetes.io/shared-device"
 PLUGIN = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"

@@ -20,7 +20,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.steps
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import ANNOTATION, Mark
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Reply, Server, status
 
 NODE = "/api/v1/nodes/n1"
 STEP = MoveStep("n1", to="dra", timeout=0)

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.tests.unit._migrate.nodes.moving_node import NODE, RESOURCE, PlayedNode, pod
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Server
 
 OLD, NEW, THIRD = (
     "zerocopy.rdma.node-restriction.kubernetes.io/shared-device",

@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import wait
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices import wait as slices_wait
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Clock
 
 RECIPE = Recipe("image", "script", timeout=120)
 CLAIMS = "/apis/resource.k8s.io/v1"

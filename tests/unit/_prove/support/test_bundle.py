@@ -24,8 +24,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.plugins.modules import support_bundle as module
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _support
 from ansible_collections.zerocopy.rdma.tests.docsite.examples import text
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Server
 from ansible_collections.zerocopy.rdma.tests.unit.action_options import options, play
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
 
 
 def members(data: bytes) -> dict[str, bytes]:

@@ -4,6 +4,5 @@
 from __future__ import annotations
 
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.test_cri import served
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import client, server
 
-__all__ = ["client", "served", "server"]
+__all__ = ["served"]

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.driver_pods import driver_pods, state
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Server, status
 
 
 def waiting(reason: str, **more: Any) -> Dict[str, Any]:

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
     Client,
     again_on_conflict,
 )
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import (
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import (
     OK,
     Clock,
     Reply,

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.error
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, ObjectKey
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, nested, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Reply, Server, nested, status
 
 KINDS = [
     ("", "v1", "Pod", "pods"),

@@ -13,7 +13,7 @@ import threading
 from typing import Any, Callable, Dict, List
 from urllib.parse import parse_qs, urlsplit
 
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Reply, status
 
 _KINDS = {
     "secrets": ("", "Secret"),

@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices im
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.slices.info import SliceRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import compare, model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.compare import Expected
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Reply, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Clock, Reply, Server, status
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/resourceslices"
 SLICES = [

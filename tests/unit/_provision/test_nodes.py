@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import nodes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Server, status
 
 LABEL, OLD = "zerocopy.rdma.node-restriction.kubernetes.io/group", "zerocopy.rdma.node-restriction.kubernetes.io/old"
 

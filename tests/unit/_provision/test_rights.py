@@ -13,7 +13,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import ri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Reply, Server, status
 
 RBAC = "rbac.authorization.k8s.io"
 ROLE = {

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.object_fields import FieldsRequest, converge
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Reply, Server, status
 
 WANTED = {"apiVersion": "example.com/v1", "kind": "Policy", "metadata": {"name": "one"}}
 PATH = "/apis/example.com/v1/policies/one"

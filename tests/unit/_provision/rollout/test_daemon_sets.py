@@ -16,8 +16,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import converge as applyset
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import ApplysetRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import daemon_sets
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Server
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.object_store import Store
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Server
+from ansible_collections.zerocopy.rdma.tests.unit._provision.object_store import Store
 
 KEY = ObjectKey("apps", "DaemonSet", "dra", "driver")
 RESOURCE = Resource("apps", "v1", "DaemonSet", "daemonsets", True, frozenset({"watch"}))

@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.w
     state,
     until,
 )
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Clock, Server, status
 
 READY = Readiness(True, "ready")
 

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import pages, request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.answers import DEEPEST, decoded, is_cut
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, TooLargeError
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server, nested
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Reply, Server, nested
 
 
 def _depth(value: Any) -> int:

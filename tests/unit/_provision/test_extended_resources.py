@@ -15,7 +15,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.counters impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import counters, extended_resources
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Reply, Server
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Reply, Server
 
 HOSTDEV, LABEL = "nvidia.com/hostdev", "example.org/plugin"
 

@@ -16,8 +16,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import live_parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import PART_OF, Parent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import ApplysetRequest
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.api_server import Clock, Reply, Server, status
-from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils.object_store import Store
+from ansible_collections.zerocopy.rdma.tests.unit._provision.api_server import Clock, Reply, Server, status
+from ansible_collections.zerocopy.rdma.tests.unit._provision.object_store import Store
 
 MAPS, PARENT = "/api/v1/namespaces/dra/configmaps", "/api/v1/namespaces/dra/secrets/set"
 MARK = "zerocopy.rdma/run"
