@@ -21,7 +21,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slice
 # A fixture that is defined elsewhere.
 __all__ = ["make_set_of_inventory"]
 
-# A group that the tests are about, and a node of another one.
+# A group that most tests are about, and a node of another one.
 FLEET = ("v100-01", "v100-02", "h100-01")
 LABELS = {
     "dra": "zerocopy.rdma.node-restriction.kubernetes.io/group",
@@ -46,7 +46,7 @@ def leave(cluster_set: ClusterSet) -> Iterator[Callable[[str], None]]:
 
 def labels(cluster_set: ClusterSet, label: str) -> Dict[str, str]:
     items = [item["metadata"] for item in json.loads(cluster_set.kubectl("get", "nodes", "-o", "json"))["items"]]
-    return {item["name"]: item["labels"][label] for item in items if label in item["labels"] and item["name"] in FLEET}
+    return {item["name"]: item["labels"][label] for item in items if label in item["labels"]}
 
 
 def there(cluster_set: ClusterSet) -> Set[str]:
@@ -56,38 +56,52 @@ def there(cluster_set: ClusterSet) -> Set[str]:
     return {*sets, *(item["metadata"]["labels"]["zerocopy.rdma/alias"] for item in json.loads(made)["items"])}
 
 
-@pytest.mark.parametrize("strategy", LABELS)
-def test_a_host_that_is_no_node_stops_no_other(
-    cluster_set: ClusterSet, playbook: Playbook, leave: Callable[[str], None], strategy: str
+def test_hosts_that_are_no_nodes_stop_no_others(
+    cluster_set: ClusterSet, playbook: Playbook, leave: Callable[[str], None]
 ) -> None:
-    playbook = playbook.of(*FLEET)
-    own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
-    if strategy != "dra":
-        own["groups"] = {"v100": {"rdma_strategy": strategy, "rdma_claims_templates": []}}
-    leave("v100-02")
-    predicted, _results = playbook.partly("--check", **own)
-    assert labels(cluster_set, LABELS[strategy]) == {}
-    said, _results = playbook.partly(**own)
-    assert said == predicted
-    assert list(said) == ["v100-02"]
-    assert said["v100-02"] == no_node("v100-02")
-    found = labels(cluster_set, LABELS[strategy])
-    assert {name: found[name] for name in found if name != "h100-01"} == {"v100-01": "v100"}
-    assert labels(cluster_set, LABELS["dra"])["h100-01"] == "h100"
-    before = there(cluster_set)
-    assert "h100-1nic" in before
+    groups = {"dra": "v100", "shared_device": "a100", "inject": "h100"}
+    first, second = (tuple(f"{group}-0{number}" for group in groups.values()) for number in (1, 2))
+    playbook = playbook.of(*first, *second, "lab-01")
+    own: Dict[str, Any] = {
+        "rdma_claims_namespaces": [cluster_set.namespace],
+        "groups": {
+            group: {"rdma_strategy": strategy, "rdma_claims_templates": []}
+            for strategy, group in groups.items()
+            if strategy != "dra"
+        },
+    }
 
-    # Without any node of the group, what is there for the group stays.
-    leave("v100-01")
+    def labelled() -> Dict[str, Dict[str, str]]:
+        return {strategy: labels(cluster_set, LABELS[strategy]) for strategy in groups}
+
+    for name in second:
+        leave(name)
+    predicted, _results = playbook.partly("--check", **own)
+    assert labelled() == {"dra": {}, "shared_device": {}, "inject": {}}
+    said, _results = playbook.partly(**own)
+    assert said == predicted == {name: no_node(name) for name in second}
+    served = {
+        "dra": {"v100-01": "v100", "lab-01": "lab"},
+        "shared_device": {"a100-01": "a100"},
+        "inject": {"h100-01": "h100"},
+    }
+    assert labelled() == served
+    before = there(cluster_set)
+    assert "v100-1nic" in before
+
+    # Without any node of these groups, what is there for them stays.
+    for name in first:
+        leave(name)
     said, results = playbook.partly(**own)
-    assert set(said) == {"v100-01", "v100-02"}
+    assert set(said) == {*first, *second}
     assert there(cluster_set) == before
     assert not results["Apply the claims (dra)"]["changed"]
 
-    for name in ("v100-01", "v100-02"):
+    for name in (*first, *second):
         cluster_set.kubectl("apply", "-f", "-", stdin=node(name))
     playbook(**own)
-    assert {"v100-01", "v100-02"} <= set(labels(cluster_set, LABELS[strategy]))
+    both = {strategy: {f"{group}-01": group, f"{group}-02": group} for strategy, group in groups.items()}
+    assert labelled() == {**both, "dra": {**both["dra"], "lab-01": "lab"}}
 
 
 def test_a_host_whose_counters_cannot_be_read_stops_no_other(cluster_set: ClusterSet, playbook: Playbook) -> None:
