@@ -31,8 +31,13 @@ installed() {
     "python$1" -c pass 2>/dev/null || compgen -G "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1.*/bin/python" >/dev/null
 }
 
-# Two more run beside the others, in process groups that end with this: ansible-test takes half of the time on one core,
-# and what follows it waits more than it computes.
+collection=build/collections/ansible_collections/zerocopy/rdma
+# What Ansible sends to recorded nodes, and what it loads of a collection, is built and compiled once, and not in each
+# run and process.
+once=(env "PYTHONPATH=$PWD/tests/compiled" "ANSIBLE_CALLBACK_PLUGINS=$PWD/tests/callbacks" ANSIBLE_CALLBACKS_ENABLED=built)
+
+# Three parts of about the same time, the first two beside this, in process groups that end with it: ansible-test, which
+# takes one core, and tests that wait for daemons more than they compute.
 set -m
 {
     # Without tests, which are not shipped, and took half of pylint's time: ruff and mypy check them, and
@@ -61,16 +66,13 @@ beside=($!)
     else
         echo 'Not tested with Prometheus and Alertmanager: this needs apt-get.'
     fi
+    gate 'installed collection' "${once[@]}" make --no-print-directory installed
 } >$results/services 2>&1 &
 beside+=($!)
 set +m
 trap 'kill -- "${beside[@]/#/-}" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-collection=build/collections/ansible_collections/zerocopy/rdma
-# What Ansible sends to recorded nodes, and what it loads of a collection, is built and compiled once, and not in each
-# run and process.
-once=(env "PYTHONPATH=$PWD/tests/compiled" "ANSIBLE_CALLBACK_PLUGINS=$PWD/tests/callbacks" ANSIBLE_CALLBACKS_ENABLED=built)
 gate 'format' ruff format --check .
 gate 'lint' ruff check .
 mapfile -t scripts < <(git ls-files -- '*.sh')
@@ -90,7 +92,6 @@ gate 'pytest' "${once[@]}" pytest -q --numprocesses=auto --maxprocesses=8 --igno
 oldest=("${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.8.*/bin/python3.8)
 [ -x "${oldest[0]}" ] || oldest=("$(command -v python3.8)")
 gate 'molecule default' "${once[@]}" RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
-gate 'installed collection' "${once[@]}" make --no-print-directory installed
 wait "${beside[@]}"
 cat $results/{services,ansible-test}
 if grep -qx 'pytest' $results/passed && grep -qx 'ansible-test units' $results/passed; then
