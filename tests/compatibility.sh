@@ -7,17 +7,6 @@ mapfile -t cores < <(python tests/compatibility.py --cores)
 asked=("$@")
 failed=()
 
-# The oldest Python here that is at least of this version.
-python_of() {
-    local minor
-    for minor in $(seq "${1#3.}" 14); do
-        for python in "python3.$minor" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*/bin/python"3.$minor"; do
-            "$python" -c 'import ensurepip' 2>/dev/null && echo "$python" && return
-        done
-    done
-    return 1
-}
-
 wanted() {
     local version
     [ ${#asked[@]} -gt 0 ] || return 0
@@ -43,7 +32,8 @@ for index in "${!cores[@]}"; do
     wanted "$core" || continue
     venv=venv-core-$core
     if [ ! -e "build/$venv/ready" ]; then
-        if ! python=$(python_of "$oldest"); then
+        # The oldest here that is at least of this version.
+        if ! read -r python < <(tests/pythons.sh "${oldest#3.}" 14 ensurepip); then
             echo "ansible-core $core needs Python $oldest or newer, which is not installed here."
             failed+=("$core")
             continue

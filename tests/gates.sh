@@ -26,11 +26,6 @@ gate() {
     fi
 }
 
-# A shim of pyenv is in PATH whether or not its version is installed.
-installed() {
-    "python$1" -c pass 2>/dev/null || compgen -G "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1.*/bin/python" >/dev/null
-}
-
 collection=build/collections/ansible_collections/zerocopy/rdma
 # What Ansible sends to recorded nodes, and what it loads of a collection, is built and compiled once, and not in each
 # run and process.
@@ -41,12 +36,13 @@ once=(env "PYTHONPATH=$PWD/tests/compiled" "ANSIBLE_CALLBACK_PLUGINS=$PWD/tests/
 set -m
 {
     # Without tests, which are not shipped, and took half of pylint's time: ruff and mypy check them, and
-    # `make compatibility`. Without imports on the Pythons between, which take a minute each: the units import it all.
+    # `make compatibility`. Imports on the oldest and the newest Python of nodes here, as each takes a minute: on those
+    # between the units import what runs on nodes.
     # Paths come first: what follows --venv is dropped, and everything would run.
     gate 'ansible-test sanity' tests/ansible-test.sh sanity --exclude tests/ --skip-test import --venv
-    for version in 3.8 3.13; do
-        ! installed "$version" ||
-            gate "ansible-test import $version" tests/ansible-test.sh sanity --test import --python "$version" --venv
+    for python in $(tests/pythons.sh 8 13 | sed -n '1p;$p' | uniq); do
+        version=${python##*/python}
+        gate "ansible-test import $version" tests/ansible-test.sh sanity --test import --python "$version" --venv
     done
     # What runs on nodes, on every Python; pytest has the rest.
     gate 'ansible-test units' tests/ansible-test.sh units tests/unit/plugins/ --venv
@@ -89,9 +85,7 @@ gate 'licences' build/venv-release/bin/reuse lint
 gate 'pytest' "${once[@]}" pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
     --junit-xml=build/log/pytest.xml tests/unit
 # The oldest Python of nodes plays the recorded ones, where there is one.
-oldest=("${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.8.*/bin/python3.8)
-[ -x "${oldest[0]}" ] || oldest=("$(command -v python3.8)")
-gate 'molecule default' "${once[@]}" RDMA_FLEET_PYTHON="${oldest[0]}" molecule test -s default
+gate 'molecule default' "${once[@]}" RDMA_FLEET_PYTHON="$(tests/pythons.sh 8 8)" molecule test -s default
 wait "${beside[@]}"
 cat $results/{services,ansible-test}
 if grep -qx 'pytest' $results/passed && grep -qx 'ansible-test units' $results/passed; then
