@@ -56,9 +56,6 @@ report: $(VENV)/dev $(COLLECTION) ## test verify's report in a real browser (nee
 format: $(VENV)/dev ## format the code and apply ruff's automatic fixes
 	@ruff check --quiet --fix . ; ruff format .
 
-# What Ansible sends to recorded nodes, and what it loads of a collection, is built and compiled once, and not in each
-# run and process.
-ONCE = env PYTHONPATH=$(CURDIR)/tests/compiled ANSIBLE_CALLBACK_PLUGINS=$(CURDIR)/tests/callbacks ANSIBLE_CALLBACKS_ENABLED=built
 # Each worker has a control plane of its own, and waits for it a third of the time.
 WORKERS = --numprocesses=$(shell n=$$(( $$(nproc) + 1 )); echo $$(( n < 4 ? n : 4 ))) --dist=worksteal
 # With the newest Kubernetes what depends on its API, its allocator and server-side apply. Tests of older versions of the
@@ -79,9 +76,9 @@ programs: $(VENV)/dev
 	@[ "$$(id -u)" != 0 ] || $(STEP) "NVIDIA's DRA driver" python3 tests/lab/gpu_driver
 
 control-plane: programs $(COLLECTION) ## test claims and sets of objects on a real API server and scheduler (needs Go)
-	@$(STEP) 'cluster tests' $(ONCE) pytest -q $(WORKERS) $(ONLY_NEWEST:%=--ignore=%) $(ALONE:%=--ignore=%) tests/cluster
+	@$(STEP) 'cluster tests' tests/once.sh pytest -q $(WORKERS) $(ONLY_NEWEST:%=--ignore=%) $(ALONE:%=--ignore=%) tests/cluster
 	@ZEROCOPY_KUBERNETES=$(NEWEST_KUBERNETES) $(STEP) 'cluster tests $(NEWEST_KUBERNETES)' \
-	  $(ONCE) pytest -q $(WORKERS) $(NEWEST_TESTS) $(ONLY_NEWEST) -k 'not older'
+	  tests/once.sh pytest -q $(WORKERS) $(NEWEST_TESTS) $(ONLY_NEWEST) -k 'not older'
 
 # Building the operators takes some ten minutes the first time, which is why CI does not run it.
 operators: $(VENV)/dev $(COLLECTION) ## test our objects with the real SR-IOV operator and Kueue on that API server (needs Go)

@@ -26,11 +26,6 @@ gate() {
     fi
 }
 
-collection=build/collections/ansible_collections/zerocopy/rdma
-# What Ansible sends to recorded nodes, and what it loads of a collection, is built and compiled once, and not in each
-# run and process.
-once=(env "PYTHONPATH=$PWD/tests/compiled" "ANSIBLE_CALLBACK_PLUGINS=$PWD/tests/callbacks" ANSIBLE_CALLBACKS_ENABLED=built)
-
 # Three parts of about the same time, the first two beside this, in process groups that end with it: ansible-test, which
 # takes one core, and tests that wait for daemons more than they compute.
 set -m
@@ -62,19 +57,20 @@ beside=($!)
     else
         echo 'Not tested with Prometheus and Alertmanager: this needs apt-get.'
     fi
-    gate 'installed collection' "${once[@]}" make --no-print-directory installed
+    gate 'installed collection' tests/once.sh make --no-print-directory installed
 } >$results/services 2>&1 &
 beside+=($!)
 set +m
 trap 'kill -- "${beside[@]/#/-}" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
+collection=build/collections/ansible_collections/zerocopy/rdma
 gate 'format' ruff format --check .
 gate 'lint' ruff check .
 mapfile -t scripts < <(git ls-files -- '*.sh')
 gate 'shellcheck' shellcheck .ci/run "${scripts[@]}"
 gate 'yamllint' yamllint --strict .
-gate 'ansible-lint' "${once[@]}" ansible-lint --offline
+gate 'ansible-lint' tests/once.sh ansible-lint --offline
 gate 'types' mypy $collection/plugins $collection/tests
 gate 'docs' tests/docs.sh
 # What `make site` tests besides is among the unit tests.
@@ -82,10 +78,10 @@ gate 'site' python tests/docsite/build.py build/site
 gate 'changelog' antsibull-changelog lint
 gate 'licences' build/venv-release/bin/reuse lint
 # Without what ansible-test runs.
-gate 'pytest' "${once[@]}" pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
+gate 'pytest' tests/once.sh pytest -q --numprocesses=auto --maxprocesses=8 --ignore=tests/unit/plugins \
     --junit-xml=build/log/pytest.xml tests/unit
 # The oldest Python of nodes plays the recorded ones, where there is one.
-gate 'molecule default' "${once[@]}" RDMA_FLEET_PYTHON="$(tests/pythons.sh 8 8)" molecule test -s default
+gate 'molecule default' tests/once.sh RDMA_FLEET_PYTHON="$(tests/pythons.sh 8 8)" molecule test -s default
 wait "${beside[@]}"
 cat $results/{services,ansible-test}
 if grep -qx 'pytest' $results/passed && grep -qx 'ansible-test units' $results/passed; then
