@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 
-from ansible import constants, release
+import ansible
+from ansible import constants
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.collection_loader._collection_finder import _get_collection_path
 
@@ -27,10 +27,12 @@ KEPT = Path(__file__).parents[2] / "build/compiled"
 
 
 def _digest() -> str:
-    """Stands for all that goes into such files: this collection, and the environment with Ansible and others."""
-    digest = hashlib.sha256(f"{sys.prefix} {release.__version__}".encode())
+    """Stands for all that goes into such files: this collection, and what is installed of Ansible and others."""
+    digest = hashlib.sha256()
     plugins = Path(_get_collection_path("zerocopy.rdma"), "plugins")
-    for path in sorted([*plugins.glob("module_utils/**/*.py"), *plugins.glob("modules/*.py")]):
+    own = [*plugins.glob("module_utils/**/*.py"), *plugins.glob("modules/*.py")]
+    # pip writes to the directory of all packages, whichever it updates.
+    for path in [Path(ansible.__file__).parents[1], *sorted(own)]:
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:16]
