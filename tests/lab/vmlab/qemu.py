@@ -65,6 +65,7 @@ def accelerator(guest_image: Path) -> list[str]:
         say("accelerator: KVM")
         return kvm
     say("accelerator: TCG (no usable KVM), everything is slower")
+    # Without SVM, udev does not load KVM.
     return ["-accel", "tcg,thread=multi", "-cpu", "qemu64,-svm,+ssse3,+sse4.1,+sse4.2,+popcnt"]
 
 
