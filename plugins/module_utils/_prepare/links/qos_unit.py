@@ -43,7 +43,7 @@ status=0
 [ -z "$ets" ] || dcb ets set dev "$netdev" $ets || status=1
 [ -z "$pfc" ] || dcb pfc set dev "$netdev" prio-pfc $pfc || status=1
 
-# The RDMA device appears after its netdev.
+# The RDMA device appears after its netdev, and RDMA-CM learns of it after sysfs shows it.
 modprobe -q rdma_cm || :
 left=60
 while [ "$left" != 0 ]; do
@@ -51,7 +51,7 @@ while [ "$left" != 0 ]; do
     if [ "$(cat "$path/gid_attrs/ndevs/0" 2>/dev/null)" = "$netdev" ]; then
       hca=${path%/ports/*}
       directory={sys}/kernel/config/rdma_cm/${hca##*/}
-      [ -d "$directory" ] || mkdir "$directory"
+      [ -d "$directory" ] || mkdir "$directory" || continue
       echo "$tos" >"$directory/ports/${path##*/}/default_roce_tos"
       exit "$status"
     fi
@@ -59,7 +59,7 @@ while [ "$left" != 0 ]; do
   left=$((left - 1))
   sleep 1
 done
-echo "$netdev has no RDMA device, so RDMA-CM's type of service is not set" >&2
+echo "$netdev has no RDMA device that RDMA-CM knows, so RDMA-CM's type of service is not set" >&2
 exit 1
 """
 

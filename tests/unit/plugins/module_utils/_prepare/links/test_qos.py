@@ -450,14 +450,16 @@ def test_an_image_gets_what_its_driver_is_to_have_at_boot(tree: NodeTree) -> Non
 
 
 def _shell(
-    root: Path, mac: str, ports: Sequence[qos_unit.Port], dcb: str = "exit 0"
+    root: Path, mac: str, ports: Sequence[qos_unit.Port], dcb: str = "exit 0", **others: str
 ) -> subprocess.CompletedProcess[str]:
+    """Run the script with these tools, each the text of a shell script."""
     text = qos_unit.script_text(ports, str(root / "sys"))
     assert text is not None
     (root / "qos.sh").write_text(text)
     tools = root / "tools"
     tools.mkdir(exist_ok=True)
-    for name, body in {"dcb": f'echo "$*" >>{root}/said; {dcb}', "modprobe": "exit 0", "sleep": "exit 0"}.items():
+    bodies = {"dcb": f'echo "$*" >>{root}/said; {dcb}', "modprobe": "exit 0", "sleep": "exit 0", **others}
+    for name, body in bodies.items():
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
         (tools / name).chmod(0o755)
     environment = {"PATH": f"{tools}:{os.environ['PATH']}"}
@@ -504,7 +506,22 @@ def test_the_script_says_when_there_is_no_rdma_device(tree: NodeTree) -> None:
     (tree.root / "sys/class/infiniband/mlx5_0").unlink()
     done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)])
     assert done.returncode == 1
-    assert done.stderr == "ens1np0 has no RDMA device, so RDMA-CM's type of service is not set\n"
+    assert done.stderr == "ens1np0 has no RDMA device that RDMA-CM knows, so RDMA-CM's type of service is not set\n"
+
+
+def test_the_script_waits_until_rdma_cm_knows_the_device(tree: NodeTree) -> None:
+    """Seen in a guest at boot: sysfs has the device, and configfs answers ENODEV for its directory."""
+    configfs = tree.root / "sys/kernel/config/rdma_cm"
+    configfs.mkdir(parents=True)
+    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    knows = tree.root / "rdma_cm_knows"
+    tools = {
+        "mkdir": f'[ -e {knows} ] || {{ echo "No such device" >&2; exit 1; }}; /bin/mkdir -p "$1/ports/1"',
+        "sleep": f"touch {knows}",
+    }
+    done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], **tools)
+    assert (done.returncode, done.stderr) == (0, "No such device\n")
+    assert (configfs / "mlx5_0/ports/1/default_roce_tos").read_text() == "106\n"
 
 
 def test_the_rule_starts_the_unit_for_the_port_alone(tree: NodeTree, driver: Driver) -> None:
