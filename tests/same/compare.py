@@ -26,19 +26,6 @@ class Accepted:
     lines: list[str]
     used: set[str] = field(default_factory=set)
 
-    def accepts(self, name: str, changed: list[str]) -> bool:
-        """Whether a file of this name may differ in these lines."""
-        if not fnmatch.fnmatch(name, self.path):
-            return False
-        if not self.lines:
-            self.used.add("")
-            return True
-        fits = [[pattern for pattern in self.lines if re.search(pattern, line)] for line in changed]
-        if not changed or not all(fits):
-            return False
-        self.used.update(pattern for patterns in fits for pattern in patterns)
-        return True
-
     def unused(self) -> list[str]:
         return sorted(set(self.lines or [""]) - self.used)
 
@@ -46,16 +33,8 @@ class Accepted:
 def accepted(entries: list[dict[str, Any]]) -> list[Accepted]:
     """The entries of accepted.yml; each has to have a reason."""
     for entry in entries:
-        if (
-            not entry.get("path")
-            or not str(entry.get("reason") or "").strip()
-            or set(entry)
-            - {
-                "path",
-                "reason",
-                "lines",
-            }
-        ):
+        known = {"path", "reason", "lines"}
+        if not entry.get("path") or not str(entry.get("reason") or "").strip() or set(entry) - known:
             raise TreeError(f"accepted.yml: {entry}: it must have path, reason and, where wanted, lines")
     return [Accepted(entry["path"], list(entry.get("lines") or [])) for entry in entries]
 
@@ -72,11 +51,23 @@ def compare(prefix: str, old: Path, new: Path, meant: list[Accepted]) -> tuple[i
         if before.get(name) == after.get(name):
             continue
         text, changed = _difference(name, before.get(name), after.get(name))
-        # Every entry that fits is used.
-        fits = [entry.accepts(f"{prefix}/{name}", changed) for entry in meant]
-        if not any(fits):
+        if not _accepted([entry for entry in meant if fnmatch.fnmatch(f"{prefix}/{name}", entry.path)], changed):
             found.append(f"--- {prefix}/{name}\n{text}")
     return len(names), found
+
+
+def _accepted(entries: list[Accepted], changed: list[str]) -> bool:
+    """Whether a file to which these entries apply may differ in these lines. Notes every pattern that matched."""
+    whole = [entry for entry in entries if not entry.lines]
+    for entry in whole:
+        entry.used.add("")
+    left = set(range(len(changed)))
+    for entry in entries:
+        for pattern in entry.lines:
+            found = {number for number, line in enumerate(changed) if re.search(pattern, line)}
+            left -= found
+            entry.used.update([pattern] if found else [])
+    return bool(whole) or bool(changed and not left)
 
 
 def _files(root: Path) -> dict[str, bytes]:
