@@ -21,9 +21,9 @@ class Provisioned:
 
     ``missing`` are nodes that could not be labelled (``nodes.py``). ``nodes`` is what each node's drivers publish,
     compared with its facts (``slices/info.py``). ``unready`` has by node the DaemonSets that are not ready there and
-    the policies that were rejected, and ``broken`` what is wrong with the annotation of its counters
-    (``carry_out.py``). ``unmet`` has by host the claims that its facts allow, but its slices do not
-    (``_strategies/dra/claims/planner.py``).
+    the policies that were rejected (``carry_out.py``), and what the node lacks (``plugin_utils/_cluster_plan.py``).
+    ``broken`` is what is wrong with the annotation of its counters (``carry_out.py``). ``unmet`` has by host the claims
+    that its facts allow, but its slices do not (``_strategies/dra/claims/planner.py``).
     """
 
     missing: Collection[str] = ()

@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What one way of asking for RDMA adds to a pod, and pods that have it."""
+"""What one way of asking for RDMA adds to a pod, such as ``rdma-env.sh`` before its command, and pods that have it."""
 
 from __future__ import annotations
 

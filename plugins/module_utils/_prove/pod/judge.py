@@ -4,7 +4,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""All verdicts of the pod ring: on pods that verify has run, and on the logs of running ones."""
+"""The pod ring: which verdicts there are on pods that verify has run, and on the logs of running ones.
+
+What each of them says is in ``verdicts.py``.
+"""
 
 from __future__ import annotations
 
