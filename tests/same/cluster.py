@@ -23,6 +23,7 @@ import yaml
 from control_plane import lifecycle
 from vmlab.golang import go
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS
 from ansible_collections.zerocopy.rdma.tests.bench.cluster_objects import GPU_CLASS, Object, node
 from ansible_collections.zerocopy.rdma.tests.bench.trees import Tree, TreeError
 from ansible_collections.zerocopy.rdma.tests.same.fleet import begin
@@ -127,9 +128,14 @@ class Cluster:
             if one["kind"] == "Node" or managers - _OTHERS:
                 place = directory / one["kind"] / meta.get("namespace", "")
                 place.mkdir(parents=True, exist_ok=True)
-                text = yaml.safe_dump(_normal(one), width=10_000)
                 # Kinds of the same name in two groups, of which an object has only one.
-                (place / f"{meta['name'].replace(':', '_')}.yml").write_text(text)
+                file = place / f"{meta['name'].replace(':', '_')}.yml"
+                # The name of a template ends with a hash of its content, and another content is not another object. An
+                # earlier one that pods use has the same alias.
+                alias = meta.get("labels", {}).get(ALIAS)
+                if alias and not (place / f"{alias}.yml").exists():
+                    file = place / f"{alias}.yml"
+                file.write_text(yaml.safe_dump(_normal(one), width=10_000))
 
     def everything(self) -> list[Object]:
         """All objects with their managed fields, but for kinds that change by themselves."""
