@@ -27,6 +27,8 @@ CLASS = "sys/class/net"
 _RTF_UP = 0x1
 _RTF_GATEWAY = 0x2
 _RTF_REJECT = 0x200
+# include/uapi/linux/if.h
+_IFF_UP = 0x1
 # RT_TABLE_DEFAULT, RT_TABLE_MAIN (include/uapi/linux/rtnetlink.h).
 _DEFAULT, _MAIN = 253, 254
 
@@ -193,9 +195,12 @@ def describe(tree: Tree, name: str, source: str, addrs: Mapping[str, Sequence[st
     directory = CLASS + "/" + name
     if not tree.exists(directory):
         return Netdev(name=name, source=source, present=False)
-    # Reading carrier of a netdev that is down is EINVAL by design, not a fault.
     state = tree.text(directory + "/operstate")
-    carrier = None if state == "down" else tree.number(directory + "/carrier")
+    flags = tree.number(directory + "/flags", 0)
+    # Reading carrier of a netdev that nobody has brought up is EINVAL by design, not a fault. Its operstate is down, as
+    # is that of one without a cable (Documentation/networking/operstates.rst).
+    enabled = state != "down" if flags is None else flags & _IFF_UP
+    carrier = tree.number(directory + "/carrier") if enabled else None
     return Netdev(
         name=name,
         source=source,

@@ -186,9 +186,11 @@ def test_what_sysfs_says_of_a_netdev(tmp_path: Path) -> None:
     )
     put(tmp_path, f"{base}/carrier", "0\n")
     assert netdev.describe(Tree(str(tmp_path)), "rail0", "gid", {}).carrier is False
-    # Its carrier cannot be read then, which is no fault.
+    # Without a cable it is as down as one that nobody has brought up; of that, carrier cannot be read.
     put(tmp_path, f"{base}/operstate", "down\n")
-    assert netdev.describe(Tree(str(tmp_path)), "rail0", "gid", {}).carrier is None
+    for flags, carrier in {"0x1003": False, "0x1002": None}.items():
+        put(tmp_path, f"{base}/flags", f"{flags}\n")
+        assert netdev.describe(Tree(str(tmp_path)), "rail0", "gid", {}).carrier is carrier
     assert netdev.describe(Tree(str(tmp_path)), "rail1", "gid", {}) == Netdev("rail1", "gid", present=False)
 
 
