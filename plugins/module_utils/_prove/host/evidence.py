@@ -104,7 +104,8 @@ class HostEvidence:
             return {}
         every = links_ports.ports(self.facts)
         variable = self.values.get(links_ports.PORTS) or []
-        if variable or host_links.asked(self.values) is not None:
+        counted = [self.values.get(name) for name in (links_addresses.RAILS, links_addresses.EXPECTED)]
+        if variable or any(counted) or host_links.asked(self.values) is not None:
             try:
                 wanted = links_addresses.number_of_rails(links_addresses.intent(self.values))
                 planned = {rail: str(address.ip) for rail, address in self.addresses().items()}
