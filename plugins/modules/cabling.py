@@ -53,6 +53,10 @@ options:
     description: File on the controller to write a page for a browser to, with a map of each unit, for V(check).
     type: str
     default: ""
+  whole:
+    description: Whether the run has all hosts of the fleet. Otherwise O(json) leaves the labels of nodes as they are.
+    type: bool
+    default: true
 seealso:
   - module: zerocopy.rdma.rdma_neighbours_info
 """

@@ -99,8 +99,10 @@ def _nodes(context: Map) -> List[HostEvidence]:
 
 
 def _live(context: Map) -> List[HostEvidence]:
-    """The hosts that can be asked: those that are not just files of a node."""
-    return [node for node in _nodes(context) if node.values.get("rdma_discover_root") in (None, "/")]
+    """The hosts that can be asked: those that have not failed, and are not just files of a node."""
+    left = set(context["ansible_play_hosts"])
+    nodes = [node for node in _nodes(context) if node.host in left]
+    return [node for node in nodes if node.values.get("rdma_discover_root") in (None, "/")]
 
 
 def first(context: Map, options: Map) -> Dict[str, Any]:
@@ -177,8 +179,9 @@ def check(context: Map, options: Map) -> Dict[str, Any]:
     views = _views(context, nodes, fabric, found)
     wanted = _expected(context, options["expected"], views, found)
     silent = [node.host for node in nodes if node.facts is None]
-    cabling = fabric_check.check(views, fabric, wanted, silent)
-    plain = {"version": state_version.FIRST, **report.plain(cabling), "notes": found.notes}
+    groups = {node.host: node.group for node in nodes if node.facts is not None}
+    cabling = fabric_check.check(views, fabric, wanted, silent, groups)
+    plain = {"version": state_version.FIRST, **report.plain(cabling, options["whole"]), "notes": found.notes}
     files = {}
     if options["json"]:
         files[_files.artifact(options["json"], context)] = json.dumps(plain, indent=4, sort_keys=True) + "\n"

@@ -20,6 +20,7 @@ def play(hostvars: Mapping[str, Mapping[str, Any]], **variables: Any) -> dict[st
     return {
         "hostvars": hostvars,
         "ansible_play_hosts_all": names,
+        "ansible_play_hosts": names,
         "inventory_hostname": names[0] if names else "localhost",
         **variables,
     }

@@ -21,8 +21,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import units
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.expected import Expected, Place
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import FabricLink, Neighbour
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import (
+    ABSENT,
     DARK,
     NO_FACTS,
+    NO_HCA,
     SEEN,
     UNKNOWN,
     Fabric,
@@ -210,10 +212,13 @@ class _Judge:
             where = f"{place.switch}/{place.port}"
             self._say(MISSING, [view], f"no link, expected is {where}", where)
             return
-        states = group.states(view.slot, unit)
+        states, every = group.states(view.slot, unit), group.states(view.slot, None)
+        if states[SEEN] <= states[DARK] and group.rails.get(view.slot) is not None:
+            # Without its leaf, a rail is dark on all nodes of a unit.
+            states, unit = every, None
         seen, others = states[SEEN], sum(states.values()) - 1
         if seen <= states[DARK]:
-            if seen:
+            if every[SEEN]:
                 text = f"{group.called(view.slot)}: {seen} connected, {states[DARK]} without a link"
                 self.unclear.append(Unclear(view.host, view.name, NO_MAJORITY, text))
             return
@@ -307,10 +312,42 @@ def _slow(fabric: Fabric) -> List[Fault]:
     return found
 
 
+def _absent(groups: Sequence[Group], hosts: Mapping[str, str], expected: Optional[Expected]) -> Iterator[Unclear]:
+    """Ports that a host should have, because most nodes of its group or the expected cabling do, and has not."""
+    own: Dict[str, Set[str]] = {}
+    names: Set[Tuple[str, str]] = set()
+    for group in groups:
+        for view in group.views:
+            own.setdefault(view.host, set()).add(view.slot)
+            names |= {(view.host, name) for name in view.names}
+    missed: Dict[str, List[str]] = {}
+    for group in groups:
+        members = [host for host, name in hosts.items() if name == group.name]
+        counts = Counter(slot for host in members for slot in own.get(host, ()))
+        usual = sorted((slot for slot, count in counts.items() if 2 * count > len(members)), key=natural_key)
+        for host in members:
+            missed[host] = [slot for slot in usual if slot not in own.get(host, ())]
+    for host, port in expected.places if expected else ():
+        if host in hosts and (host, port) not in names and port not in missed.setdefault(host, []):
+            missed[host].append(port)
+    for host, ports in missed.items():
+        if ports and host not in own:
+            yield Unclear(host, "", NO_HCA)
+        elif ports:
+            yield from (Unclear(host, port, ABSENT) for port in ports)
+
+
 def check(
-    views: Sequence[PortView], fabric: Fabric, expected: Optional[Expected] = None, silent: Sequence[str] = ()
+    views: Sequence[PortView],
+    fabric: Fabric,
+    expected: Optional[Expected] = None,
+    silent: Sequence[str] = (),
+    hosts: Optional[Mapping[str, str]] = None,
 ) -> Cabling:
-    """The faults of a fleet, in the order of its hosts, and what cannot be judged; ``silent`` hosts have no facts."""
+    """The faults of a fleet, in the order of its hosts, and what cannot be judged.
+
+    ``silent`` hosts have no facts; ``hosts`` has the group of those that have, by default of those with ``views``.
+    """
     by_group: Dict[str, List[PortView]] = {}
     for view in views:
         by_group.setdefault(view.group, []).append(view)
@@ -321,6 +358,7 @@ def check(
             names.setdefault(view.neighbour.id, view.neighbour.switch)
     judge = _Judge(groups, expected, names)
     judge.unclear += [Unclear(host, "", NO_FACTS) for host in silent]
+    judge.unclear += _absent(groups, hosts or {view.host: view.group for view in views}, expected)
     for group in groups:
         judge.group(group)
     rows = len(expected.places) if expected else 0

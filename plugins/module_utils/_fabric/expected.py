@@ -16,7 +16,7 @@ import csv
 import io
 import re
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import MOST_CHARACTERS, Neighbour
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import PortView
@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import 
 
 HEADER = ("host", "port", "switch", "switch_port")
 _FORMULA = re.compile(r"\s*[=+\-@\t\r]")
+_BY_ID = "give the GUID or the chassis ID instead"
 _ESCAPED = re.compile(r"'\s*[=+\-@\t\r]")
 
 
@@ -78,9 +79,12 @@ def read(text: str, inventory: Iterable[str], views: Sequence[PortView], path: s
         raise ExpectedError(f"{path} is no CSV file: {error}") from error
     known = set(inventory)
     looked_at: Dict[str, List[PortView]] = {}
+    # A host may lack a port at the moment that others of its group have.
+    alike: Dict[str, Set[str]] = {}
     for view in views:
         looked_at.setdefault(view.host, []).append(view)
-    ports = {(view.host, name) for view in views for name in view.names}
+        alike.setdefault(view.group, set()).update(view.names)
+    several = _several(views)
     places: Dict[Tuple[str, str], Place] = {}
     taken: Dict[Tuple[str, str], int] = {}
     wrong: List[str] = []
@@ -104,11 +108,13 @@ def read(text: str, inventory: Iterable[str], views: Sequence[PortView], path: s
             elsewhere[host] = None
             continue
         end = (_same(switch), _same(number))
-        if (host, port) in places:
+        if _same(switch) in several:
+            wrong.append(f"line {line}: {several[_same(switch)]} switches are called {switch}: {_BY_ID}")
+        elif (host, port) in places:
             wrong.append(f"line {line}: {host} {port} is in line {places[host, port].line} as well")
         elif end in taken:
             wrong.append(f"line {line}: port {number} of {switch} is in line {taken[end]} as well")
-        elif host in looked_at and (host, port) not in ports:
+        elif host in looked_at and port not in alike[looked_at[host][0].group]:
             names = joined(sorted({view.name for view in looked_at[host]}), 16)
             wrong.append(f"line {line}: {host} has no port {port}: it has {names}")
         taken.setdefault(end, line)
@@ -116,6 +122,15 @@ def read(text: str, inventory: Iterable[str], views: Sequence[PortView], path: s
     if wrong:
         raise ExpectedError(visible(f"{path} cannot be used:\n" + "\n".join(wrong[:20]) + _more(wrong)))
     return Expected(places, list(elsewhere))
+
+
+def _several(views: Sequence[PortView]) -> Dict[str, int]:
+    """How many switches have a name, of those that several have: unmanaged ones often have that of their model."""
+    found: Dict[str, Set[str]] = {}
+    for neighbour in filter(None, (view.neighbour for view in views)):
+        for name in filter(None, (neighbour.switch, neighbour.description)):
+            found.setdefault(_same(name), set()).add(neighbour.id)
+    return {name: len(ids) for name, ids in found.items() if len(ids) > 1}
 
 
 def _more(wrong: Sequence[str]) -> str:
@@ -135,12 +150,12 @@ def _safe(text: str) -> str:
 
 def written(views: Sequence[PortView]) -> str:
     """The file of the cabling as found, without ports whose neighbour is not seen."""
+    several = _several(views)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)
     for view in views:
         if view.neighbour:
-            writer.writerow(
-                [_safe(cell) for cell in (view.host, view.name, view.neighbour.switch, view.neighbour.port)]
-            )
+            own = view.neighbour.id if _same(view.neighbour.switch) in several else view.neighbour.switch
+            writer.writerow([_safe(cell) for cell in (view.host, view.name, own, view.neighbour.port)])
     return out.getvalue()

@@ -28,10 +28,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.check import
     Unclear,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import (
+    DARK,
+    FABRIC_UNREAD,
     IN_POD,
+    LLDP_NOT_ASKED,
     NO_FACTS,
+    NO_HCA,
     REASONS,
-    SEEN,
     PortView,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import names
@@ -44,8 +47,8 @@ _OWN = {
     NO_MAJORITY: "no leaf is that of most nodes",
     ALONE: "no other node of the group is on its leaves",
 }
-# A cable does not move while its NIC is in a pod, or its host does not answer.
-_PASSING = (IN_POD, NO_FACTS)
+# A cable does not move while its NIC is in a pod, or while nobody looks at it.
+_PASSING = (IN_POD, NO_FACTS, NO_HCA, LLDP_NOT_ASKED, FABRIC_UNREAD)
 
 
 @dataclass
@@ -98,7 +101,7 @@ def _doubt(rails: Sequence[PortView], faults: Sequence[str]) -> str:
     direct = [view.name for view in rails if view.neighbour and view.neighbour.host is not None]
     if direct:
         return f"{joined(direct)}: the other end is a host, not a switch"
-    if not any(view.state == SEEN for view in rails):
+    if all(view.state == DARK for view in rails):
         return "no rail of it has a link"
     return ""
 
@@ -164,6 +167,11 @@ def _values(groups: Set[FrozenSet[str]], switches: Mapping[str, str]) -> Dict[Fr
         first = min(leaves, key=lambda leaf: (natural_key(switches[leaf]), leaf))
         found[leaves] = value(switches[first], first, users[switches[first]] == 1)
     return found
+
+
+def of_part(cabling: Cabling) -> LeafGroups:
+    """Of a run with a part of the fleet: what a node shares with others, and how they are called, cannot be told."""
+    return LeafGroups(unseen=dict.fromkeys((view.host for view in cabling.views), "cabling ran with --limit"))
 
 
 def leaf_groups(cabling: Cabling) -> LeafGroups:

@@ -27,6 +27,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
 SEEN, DARK, UNKNOWN = "seen", "dark", "unknown"
 
 NO_FACTS = "no_facts"
+NO_HCA = "no_hca"
+ABSENT = "absent"
 IN_POD = "in_pod"
 NOT_UP = "not_up"
 NO_GUID = "no_guid"
@@ -44,6 +46,8 @@ LLDP_SEVERAL = "lldp_several"
 # Why a neighbour is unknown, and where something can be done about it, what.
 REASONS: Mapping[str, str] = {
     NO_FACTS: "the host has no facts",
+    NO_HCA: "the facts have no HCA: it is in a pod, or its driver does not have it",
+    ABSENT: "the facts lack this port, which other nodes have: it is in a pod, or its driver does not have it",
     IN_POD: "the NIC is in a pod",
     NOT_UP: "the port is not enabled, so it does not tell whether it has a cable",
     NO_GUID: "the port has no GUID by which the fabric knows it",
@@ -171,13 +175,13 @@ def lldp_netdevs(facts: Facts) -> List[str]:
 
 
 def _infiniband(port: Port, fabric: Fabric, in_pod: bool) -> Tuple[str, str, Optional[Neighbour]]:
+    # IBA 14.2.5.6, PortPhysicalState: a port that polls sees no other end, whatever an older file says.
+    if port.state == "DOWN" and port.physical_state == "Polling":
+        return DARK, "", None
     guid = port_guid(port)
     found = fabric.neighbour(guid) if guid else None
     if found:
         return SEEN, "", found
-    # IBA 14.2.5.6, PortPhysicalState: a port that polls sees no other end.
-    if port.state == "DOWN" and port.physical_state == "Polling":
-        return DARK, "", None
     if in_pod:
         return UNKNOWN, IN_POD, None
     if port.state == "DOWN":

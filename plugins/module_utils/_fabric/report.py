@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.check import
     Cabling,
     Group,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.leaf_groups import leaf_groups
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.leaf_groups import leaf_groups, of_part
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import DARK, REASONS, SEEN, UNKNOWN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.units import Unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, natural_key
@@ -110,8 +110,8 @@ def failure(cabling: Cabling) -> str:
     return ""
 
 
-def plain(cabling: Cabling) -> Dict[str, Any]:
-    """All that was found, as JSON has it."""
+def plain(cabling: Cabling, whole: bool = True) -> Dict[str, Any]:
+    """All that was found, as JSON has it; ``whole`` tells that the run had all hosts of the fleet."""
     ports = [asdict(view) for view in cabling.views]
     for port in ports:
         port["reason"] = reason(port["reason"]) if port["reason"] else ""
@@ -128,7 +128,7 @@ def plain(cabling: Cabling) -> Dict[str, Any]:
             for group in cabling.groups
             for unit in group.units
         ],
-        "leaf_groups": asdict(leaf_groups(cabling)),
+        "leaf_groups": asdict(leaf_groups(cabling) if whole else of_part(cabling)),
         "links_between_switches": [asdict(link) for link in cabling.between],
         "counts": {state: sum(view.state == state for view in cabling.views) for state in (SEEN, DARK, UNKNOWN)},
     }

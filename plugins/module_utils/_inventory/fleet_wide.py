@@ -24,6 +24,8 @@ _OPERATORS = "rdma_operator_"
 # Of no strategy; those of a strategy are in its own room.
 NAMES = (
     "rdma_artifacts",
+    "rdma_cabling_expected",
+    "rdma_cabling_fabric_files",
     "rdma_cabling_json",
     "rdma_cluster",
     "rdma_context",

@@ -93,6 +93,7 @@ def results() -> Options:
         "rdma_verify_batch": {"type": "raw"},
         "rdma_verify_moved": {"type": "raw"},
         "rdma_health_tolerant": {"type": "bool"},
+        "rdma_cabling_whole_fleet": {"type": "bool"},
         "rdma_health_whole_fleet": {"type": "bool"},
         "rdma_verify_whole_fleet": {"type": "bool"},
         "rdma_waves": {"type": "raw"},

@@ -141,3 +141,11 @@ def test_files_that_cannot_be_used_are_refused(facts_of: Facts, options: dict[st
         found = {"msg": str(error), "failed": True}
     assert found["failed"]
     assert message in found["msg"]
+
+
+def test_who_has_failed_reads_nothing(facts_of: Facts) -> None:
+    """The host that was to read the fabric dies: another one of its group does it."""
+    hosts = fleet(facts_of)
+    variables = play(hosts, ansible_play_hosts=["v100-02", "h100-01"])
+    assert list(acted(cabling, variables, part="first")["ports"]) == ["v100-02"]
+    assert list(acted(cabling, variables, part="second")["ports"]) == ["v100-02", "h100-01"]

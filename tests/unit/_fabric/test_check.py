@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import check, expected, report, units
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import check, expected, neighbours, report, units
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import Fabric
 from ansible_collections.zerocopy.rdma.tests.unit._fabric.site import Site, rail_optimised
 
@@ -204,3 +204,41 @@ def test_a_few_wrong_cables_are_the_only_faults(seed: int, number: int) -> None:
     for host in hosts:
         site.move(host, chosen.randrange(4), f"leaf-{chosen.choice([20, 21, 22])}")
     assert {host for _kind, host, _ports in faults(site)} == set(hosts)
+
+
+def test_a_dead_leaf_is_told_for_each_node_of_its_unit() -> None:
+    """Without power, no node of the unit has a link there that others could miss."""
+    site = rail_optimised(4, 10)
+    for host in site.hosts[:10]:
+        site.unplug(host, 3)
+        site.unplug(host, 4)
+    found = site.check()
+    text = "no link, rail 3 of 30 of the other 39 nodes is connected"
+    assert [fault.line for fault in found.faults] == [f"{host} mlx5_3: {text}" for host in site.hosts[:10]]
+    # Of a port that is no rail, most nodes of a unit may have none by intention.
+    more = "mlx5_4: 0 connected, 10 without a link"
+    assert [(entry.port, entry.code, entry.more) for entry in found.unclear] == [
+        ("mlx5_4", check.NO_MAJORITY, more) for _host in site.hosts[:10]
+    ]
+
+
+def test_ports_that_the_facts_lack_are_unknown() -> None:
+    """One NIC of a node, and all of another's: neither is silently left out."""
+    site = rail_optimised(4, 10)
+    right = wanted(site)
+    views = [view for view in site.views() if (view.host, view.name) != ("h100-002", "mlx5_2")]
+    views = [view for view in views if view.host != "h100-014"]
+    hosts = dict.fromkeys(site.hosts, "h100")
+    for rows in (None, right):
+        found = check.check(views, Fabric(site.links(), {}), rows, (), hosts)
+        assert [(entry.host, entry.port, entry.code) for entry in found.unclear] == [
+            ("h100-002", "mlx5_2", neighbours.ABSENT),
+            ("h100-014", "", neighbours.NO_HCA),
+        ]
+        assert found.faults == []
+
+
+def test_hosts_of_a_group_without_hcas_lack_none() -> None:
+    site = rail_optimised(1, 4)
+    hosts = {**dict.fromkeys(site.hosts, "h100"), "cpu-001": "cpu"}
+    assert check.check(site.views(), Fabric(site.links(), {}), None, (), hosts).unclear == []

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -101,3 +103,30 @@ def test_what_was_written_is_read_again(switch: str) -> None:
 
 def test_a_misspelt_switch_is_told() -> None:
     assert expected.unseen_switches(read("h1,mlx5_0,laef-1,12\n"), [Neighbour("leaf-1", "0x1", "12")]) == ["laef-1"]
+
+
+def other(host: str, **more: Any) -> PortView:
+    return dataclasses.replace(VIEW, host=host, **more)
+
+
+def test_a_port_that_other_nodes_of_the_group_have_may_be_away() -> None:
+    views = [VIEW, other("h2", name="mlx5_7", full="mlx5_7/1", slot="mlx5_7", netdev="ib7", pci="0000:df:00.0", rail=7)]
+    found = expected.read("h1,mlx5_7,leaf-8,12\n", ["h1", "h2"], views, "cabling.csv")
+    assert list(found.places) == [("h1", "mlx5_7")]
+
+
+def test_switches_of_one_name_are_called_by_their_guid() -> None:
+    name = "Quantum Mellanox Technologies"
+    views = [other(f"h{number}", neighbour=Neighbour(name, f"0x{number}", "12")) for number in (1, 2)]
+    rows = expected.written(views)
+    assert rows.splitlines()[1:] == ["h1,mlx5_0,0x1,12", "h2,mlx5_0,0x2,12"]
+    found = expected.read(rows, ["h1", "h2"], views, "cabling.csv")
+    assert [place.is_switch(view.neighbour) for place in found.places.values() for view in views if view.neighbour] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    message = f"line 1: 2 switches are called {name}: give the GUID or the chassis ID instead"
+    with pytest.raises(expected.ExpectedError, match=message):
+        expected.read(f"h1,mlx5_0,{name},12\n", ["h1", "h2"], views, "cabling.csv")

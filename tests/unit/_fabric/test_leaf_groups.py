@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import check, expected, neighbours
+from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric import check, expected, neighbours, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.leaf_groups import LeafGroups, leaf_groups, value
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import Fabric, PortView
 from ansible_collections.zerocopy.rdma.tests.unit._fabric.site import Site, rail_optimised
@@ -235,3 +235,19 @@ def test_what_always_holds(site: Site, random: object) -> None:
 @given(st.text(max_size=300), st.text(max_size=20), st.booleans())
 def test_a_value_is_always_one_of_a_label(name: str, identity: str, unique: bool) -> None:
     assert VALUE.fullmatch(value(name, identity, unique))
+
+
+@pytest.mark.parametrize("code", [neighbours.LLDP_NOT_ASKED, neighbours.FABRIC_UNREAD])
+def test_what_nobody_looked_at_leaves_what_was_known(code: str) -> None:
+    groups = changed(rail_optimised(2, 4), "h100-002", code, *(f"mlx5_{rail}" for rail in range(5)))
+    assert set(groups.unseen) == {"h100-002"}
+    assert groups.without == {}
+
+
+def test_a_run_with_a_part_of_the_fleet_says_nothing_of_groups() -> None:
+    """A node alone shares no leaf with anybody, and names of switches look unique."""
+    site = rail_optimised(2, 4)
+    cabling = site.check(hosts=["h100-003"])
+    plain = report.plain(cabling, whole=False)["leaf_groups"]
+    assert plain == {"values": {}, "without": {}, "unseen": {"h100-003": "cabling ran with --limit"}}
+    assert list(leaf_groups(cabling).without) == ["h100-003"]

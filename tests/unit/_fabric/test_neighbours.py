@@ -79,6 +79,8 @@ def test_the_fabric_knows_a_port_that_a_pod_has() -> None:
     ("port", "fabric", "in_pod", "state", "reason"),
     [
         (infiniband(0x99, "DOWN", "Polling"), FABRIC, False, "dark", ""),
+        # The fabric is from a file, and the cable was there then.
+        (infiniband(state="DOWN", physical="Polling"), FABRIC, False, "dark", ""),
         (infiniband(0x99, "DOWN", "Disabled"), FABRIC, False, "unknown", neighbours.NOT_UP),
         (infiniband(0x99), FABRIC, False, "unknown", neighbours.NOT_IN_FABRIC),
         (infiniband(0x99), Fabric([], {}), False, "unknown", neighbours.FABRIC_UNREAD),
