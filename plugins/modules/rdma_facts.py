@@ -219,10 +219,11 @@ ansible_facts:
                 netdev:
                   description:
                     - The port's network device with C(name), C(source) of this value, C(present), C(state),
-                      C(carrier), C(mac), C(mtu), C(max_mtu), C(master), C(bond), C(slave), C(addresses),
+                      C(carrier), C(mac), C(mtu), C(max_mtu), C(master), C(bond), C(slave), C(slaves), C(addresses),
                       C(routes) without a gateway (C(to), C(table), C(source)), and C(rules) for what these addresses
                       send (C(source), C(table)).
-                    - C(slave) of a bond is that of its slaves which is on the HCA's own function.
+                    - C(slaves) are those of a bond, each with C(name) and C(carrier), and C(slave) is the name of the
+                      one that is on the HCA's own function.
                     - C(routes) and C(rules) are V(null) for recorded nodes.
                     - C(present) is V(false) while a pod holds the network device.
                   type: dict

@@ -190,22 +190,28 @@ def _address_order(address: str) -> Tuple[bool, bool, str]:
     return ":" in address, address.startswith("fe80:"), address
 
 
+def carrier(tree: Tree, name: str) -> Optional[bool]:
+    """Whether a netdev has a link, ``None`` where nobody has brought it up."""
+    directory = CLASS + "/" + name
+    flags = tree.number(directory + "/flags", 0)
+    # Reading carrier of such a netdev is EINVAL by design, not a fault. Its operstate is down, but so is that of one
+    # without a cable (Documentation/networking/operstates.rst).
+    enabled = tree.text(directory + "/operstate") != "down" if flags is None else flags & _IFF_UP
+    found = tree.number(directory + "/carrier") if enabled else None
+    return None if found is None else found == 1
+
+
 def describe(tree: Tree, name: str, source: str, addrs: Mapping[str, Sequence[str]]) -> Netdev:
     """The netdev ``name`` as sysfs shows it; ``present`` is false when this namespace has none of that name."""
     directory = CLASS + "/" + name
     if not tree.exists(directory):
         return Netdev(name=name, source=source, present=False)
     state = tree.text(directory + "/operstate")
-    flags = tree.number(directory + "/flags", 0)
-    # Reading carrier of a netdev that nobody has brought up is EINVAL by design, not a fault. Its operstate is down, as
-    # is that of one without a cable (Documentation/networking/operstates.rst).
-    enabled = state != "down" if flags is None else flags & _IFF_UP
-    carrier = tree.number(directory + "/carrier") if enabled else None
     return Netdev(
         name=name,
         source=source,
         state=state,
-        carrier=None if carrier is None else carrier == 1,
+        carrier=carrier(tree, name),
         mac=tree.text(directory + "/address"),
         mtu=tree.number(directory + "/mtu"),
         master=tree.target_name(directory + "/master"),

@@ -19,7 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import net
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import Interface
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.nldev import Nldev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Netdev, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca, Netdev, Port, Slave
 
 _ARPHRD_INFINIBAND = 32
 
@@ -125,6 +125,8 @@ def attach(
                 port.netdev = Netdev(name=found[0], source=found[1], present=False)
             elif found:
                 port.netdev = discover_netdev.describe(tree, found[0], found[1], addresses)
+                if port.netdev.bond:
+                    port.netdev.slaves = _slaves(tree, port.netdev.name)
                 if port.netdev.bond and hca.pci:
                     port.netdev.slave = _slave(tree, port.netdev.name, hca.pci.address)
                 known = (interfaces or {}).get(port.netdev.name)
@@ -135,6 +137,10 @@ def attach(
             port.roce_v2_gid_index = infiniband.roce_v2_gid_index(port)
         if hca.software:
             _place_software(tree, hca)
+
+
+def _slaves(tree: Tree, bond: str) -> List[Slave]:
+    return [Slave(name, discover_netdev.carrier(tree, name)) for name in discover_netdev.lower_netdevs(tree, bond)]
 
 
 def _slave(tree: Tree, bond: str, address: str) -> Optional[str]:

@@ -101,7 +101,8 @@ class Group:
     def called(self, slot: str) -> str:
         """What a slot is called in sentences: its rail, or else its HCA."""
         rail = self.rails.get(slot)
-        return slot if rail is None else f"rail {rail}"
+        # Of a bond, the slaves have the same one.
+        return slot if rail is None or list(self.rails.values()).count(rail) > 1 else f"rail {rail}"
 
 
 @dataclass

@@ -13,7 +13,7 @@ port may have its cable all the same.
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import (
@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import
     Neighbour,
     switch_name,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Hca, Port, Slave
 
 SEEN, DARK, UNKNOWN = "seen", "dark", "unknown"
 
@@ -79,6 +79,8 @@ class PortView:
 
     ``name`` is that of its HCA, with the port's number where the HCA has several (``full`` always has it).
     ``slot`` is what it is compared by within its group: the same slot of other hosts should be on the same leaf.
+    A port whose netdev is a bond has a cable, and so an entry, for each slave: then ``name`` and ``slot`` end with the
+    slave's name, and ``slave`` is true.
     """
 
     host: str
@@ -92,12 +94,13 @@ class PortView:
     reason: str = ""
     neighbour: Optional[Neighbour] = None
     full: str = ""
+    slave: bool = False
 
     @property
     def names(self) -> List[str]:
         """All names by which people may mean it: HCA, HCA and port, netdev, PCI address or rail."""
-        every = (self.name, self.full, self.netdev, self.pci, "" if self.rail is None else f"rail {self.rail}")
-        return [name for name in every if name]
+        own = (self.full, self.pci, "" if self.rail is None else f"rail {self.rail}")
+        return [name for name in (self.name, self.netdev, *(() if self.slave else own)) if name]
 
 
 def port_guid(port: Port) -> Optional[str]:
@@ -163,15 +166,29 @@ def _physical(facts: Facts) -> Iterator[Tuple[Hca, Port]]:
                 yield hca, port
 
 
-def _lldp_name(port: Port) -> Optional[str]:
-    """The netdev by whose name lldpd hears the other end: of a bond, the slave that is the port's."""
-    return (port.netdev.slave if port.netdev.bond else port.netdev.name) if port.netdev else None
+def _cables(facts: Facts, port: Port) -> List[Slave]:
+    """The netdevs by whose names lldpd hears the other ends, one for each cable of an Ethernet port.
+
+    The slaves of a bond have one each. With RoCE LAG, one HCA has them all; otherwise each has that on its function.
+    """
+    netdev = port.netdev
+    if netdev is None:
+        return []
+    if not netdev.bond:
+        return [Slave(netdev.name, netdev.carrier)]
+    others = {
+        other.netdev.slave
+        for hca in facts.hcas
+        for other in hca.ports
+        if other.netdev and other.netdev.name == netdev.name and other.netdev.slave != netdev.slave
+    }
+    return [slave for slave in netdev.slaves if slave.name not in others]
 
 
 def lldp_netdevs(facts: Facts) -> List[str]:
     """The netdevs on which lldpd has to listen, sorted."""
-    names = {_lldp_name(port) for _hca, port in _physical(facts) if port.link_layer == "Ethernet"}
-    return sorted(name for name in names if name)
+    ports = [port for _hca, port in _physical(facts) if port.link_layer == "Ethernet"]
+    return sorted({cable.name for port in ports for cable in _cables(facts, port)})
 
 
 def _infiniband(port: Port, fabric: Fabric, in_pod: bool) -> Tuple[str, str, Optional[Neighbour]]:
@@ -191,10 +208,10 @@ def _infiniband(port: Port, fabric: Fabric, in_pod: bool) -> Tuple[str, str, Opt
     return UNKNOWN, NOT_IN_FABRIC if fabric.links else FABRIC_UNREAD, None
 
 
-def _ethernet(port: Port, answer: LldpAnswer, in_pod: bool) -> Tuple[str, str, Optional[Neighbour]]:
-    netdev = port.netdev
-    name = _lldp_name(port)
-    heard = [each for each in answer.neighbours if name is not None and each.netdev == name]
+def _ethernet(
+    port: Port, cable: Optional[Slave], answer: LldpAnswer, in_pod: bool
+) -> Tuple[str, str, Optional[Neighbour]]:
+    heard = [each for each in answer.neighbours if cable and each.netdev == cable.name]
     if len({(each.chassis, each.port) for each in heard}) > 1:
         return UNKNOWN, LLDP_SEVERAL, None
     if heard:
@@ -202,12 +219,12 @@ def _ethernet(port: Port, answer: LldpAnswer, in_pod: bool) -> Tuple[str, str, O
         return SEEN, "", Neighbour(each.name, each.chassis, each.port, each.speed, alias=each.description)
     if in_pod:
         return UNKNOWN, IN_POD, None
-    if netdev is None or not netdev.present:
+    if cable is None or port.netdev is None or not port.netdev.present:
         return UNKNOWN, NO_NETDEV, None
-    if netdev.carrier is False:
+    if cable.carrier is False:
         return DARK, "", None
     # The kernel tells no carrier of a netdev that is down.
-    if netdev.carrier is None:
+    if cable.carrier is None:
         return UNKNOWN, NOT_UP, None
     return UNKNOWN, answer.code or LLDP_SILENT, None
 
@@ -229,15 +246,16 @@ def of_host(
     in_pod = set(facts.in_pod) if facts else set()
     for hca, port in _physical(facts) if facts else ():
         away = (hca.name, port.number) in in_pod or (port.netdev is not None and not port.netdev.present)
-        if port.link_layer == "InfiniBand":
-            state, reason, neighbour = _infiniband(port, fabric, away)
-        else:
-            state, reason, neighbour = _ethernet(port, lldp, away)
+        infiniband = port.link_layer == "InfiniBand"
+        cables: List[Optional[Slave]] = [] if infiniband or facts is None else [*_cables(facts, port)]
         full = f"{hca.name}/{port.number}"
         rail = rails.get(full)
         name = hca.name if len(hca.ports) == 1 else full
-        found.append(
-            PortView(
+        for cable in cables or [None]:
+            state, reason, neighbour = (
+                _infiniband(port, fabric, away) if infiniband else _ethernet(port, cable, lldp, away)
+            )
+            one = PortView(
                 host=host,
                 group=group,
                 name=name,
@@ -250,5 +268,8 @@ def of_host(
                 neighbour=neighbour,
                 full=full,
             )
-        )
+            if cable and len(cables) > 1:
+                own, slot = f"{one.name} {cable.name}", f"{one.slot} {cable.name}"
+                one = replace(one, name=own, slot=slot, netdev=cable.name, slave=True)
+            found.append(one)
     return found

@@ -119,12 +119,20 @@ class NetdevRule:
 
 
 @dataclass
+class Slave:
+    """A slave of a bond; ``carrier`` is ``None`` where nobody has brought it up."""
+
+    name: str
+    carrier: Optional[bool] = None
+
+
+@dataclass
 class Netdev:
     """The network device of a port.
 
     ``present`` is false when the port names a netdev that the host's network namespace does not hold; ``bond`` whether
-    it is itself a bond, ``slave`` the one of its slaves that is on the HCA's own function, ``master`` the bond, team,
-    bridge or VRF it is enslaved to.
+    it is itself a bond, ``slaves`` all of its slaves, ``slave`` the one that is on the HCA's own function, ``master``
+    the bond, team, bridge or VRF it is enslaved to.
     ``source`` says what named it: ``netlink``, ``gid``, ``parent``, ``mac`` or ``device``. ``routes`` and ``rules`` are
     ``None`` where the kernel was not asked.
     """
@@ -140,6 +148,7 @@ class Netdev:
     master: Optional[str] = None
     bond: bool = False
     slave: Optional[str] = None
+    slaves: List[Slave] = field(default_factory=list)
     addresses: List[str] = field(default_factory=list)
     routes: Optional[List[NetdevRoute]] = None
     rules: Optional[List[NetdevRule]] = None

@@ -14,7 +14,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.links import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._fabric.neighbours import Fabric, LldpAnswer, PortView
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import reasons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Excluded
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gid, Hca, Netdev, Port
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts, Gid, Hca, Netdev, Port, Slave
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures/iblinkinfo"
 FABRIC = Fabric(iblinkinfo.parse((FIXTURES / "managed.txt").read_text()), {})
@@ -120,8 +120,28 @@ def test_several_on_one_netdev() -> None:
     assert view(ethernet(), LldpAnswer("", "", [other, HEARD])).reason == neighbours.LLDP_SEVERAL
 
 
-def test_the_slave_of_a_bond_is_asked() -> None:
-    port = ethernet(name="bond0")
-    assert port.netdev
-    port.netdev.bond, port.netdev.slave = True, "eth1"
-    assert view(port, LldpAnswer("", "", [HEARD])).state == neighbours.SEEN
+def bond(name: str, slave: str, *cables: Slave) -> Hca:
+    netdev = Netdev("bond0", "netlink", carrier=True, bond=True, slave=slave, slaves=list(cables))
+    return Hca(name, ports=[Port(1, "ACTIVE", "LinkUp", "Ethernet", netdev=netdev)])
+
+
+def test_each_cable_of_a_bond_is_looked_at() -> None:
+    """RoCE LAG: one HCA with two cables, to two leaves; one of them is pulled out."""
+    facts = Facts(hcas=[bond("mlx5_bond_0", "eth1", Slave("eth1", True), Slave("eth2", False))])
+    assert neighbours.lldp_netdevs(facts) == ["eth1", "eth2"]
+    rails = {"mlx5_bond_0/1": 0}
+    found = neighbours.of_host("h1", "h100", facts, rails, FABRIC, LldpAnswer("", "", [HEARD]))
+    assert [(one.name, one.slot, one.rail, one.netdev, one.state) for one in found] == [
+        ("mlx5_bond_0 eth1", "mlx5_bond_0 eth1", 0, "eth1", neighbours.SEEN),
+        ("mlx5_bond_0 eth2", "mlx5_bond_0 eth2", 0, "eth2", neighbours.DARK),
+    ]
+    # The port is both, so only these names say which cable is meant.
+    assert [one.names for one in found] == [["mlx5_bond_0 eth1", "eth1"], ["mlx5_bond_0 eth2", "eth2"]]
+
+
+def test_hcas_that_share_a_bond_have_a_cable_each() -> None:
+    slaves = (Slave("eth1", True), Slave("eth2", True))
+    facts = Facts(hcas=[bond("mlx5_0", "eth1", *slaves), bond("mlx5_1", "eth2", *slaves)])
+    found = neighbours.of_host("h1", "h100", facts, {}, FABRIC, LldpAnswer("", "", [HEARD]))
+    assert [(one.name, one.state) for one in found] == [("mlx5_0", neighbours.SEEN), ("mlx5_1", neighbours.UNKNOWN)]
+    assert neighbours.lldp_netdevs(facts) == ["eth1", "eth2"]

@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Netdev,
     PciFunction,
     Port,
+    Slave,
     Sriov,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
@@ -148,7 +149,7 @@ def test_lldpd_listens_on_the_ports_whose_cables_are_checked() -> None:
 
     facts = Facts(
         hcas=[
-            Hca("mlx5_1", ports=[ethernet("bond0", bond=True, slave="ens2np0")]),
+            Hca("mlx5_1", ports=[ethernet("bond0", bond=True, slaves=[Slave("ens2np0"), Slave("ens3np0")])]),
             Hca("mlx5_0", ports=[ethernet("ens1np0"), Port(2, link_layer="InfiniBand", netdev=Netdev("ib0", "gid"))]),
             Hca("mlx5_2", ports=[ethernet("ens1v0")], sriov=Sriov(role="vf")),
             Hca("rxe0", software=True, ports=[ethernet("eth0")]),
@@ -158,7 +159,7 @@ def test_lldpd_listens_on_the_ports_whose_cables_are_checked() -> None:
     own = values(rdma_cabling_lldpd=True)
     assert options_of(node_options.present(own, LinkPlan(), facts), "lldpd") == {
         "root": "/",
-        "netdevs": ["ens1np0", "ens2np0"],
+        "netdevs": ["ens1np0", "ens2np0", "ens3np0"],
         "state": "present",
     }
     assert options_of(node_options.present(own, LinkPlan()), "lldpd")["netdevs"] is None
