@@ -524,6 +524,32 @@ def test_the_script_waits_until_rdma_cm_knows_the_device(tree: NodeTree) -> None
     assert (configfs / "mlx5_0/ports/1/default_roce_tos").read_text() == "106\n"
 
 
+def test_the_script_waits_where_a_directory_is_left_of_a_device_that_rdma_cm_does_not_know(tree: NodeTree) -> None:
+    attribute = tree.root / "sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos"
+    attribute.parent.mkdir(parents=True)
+    # Refuses what is written, as configfs does then.
+    attribute.symlink_to("/dev/full")
+    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], sleep=f"rm -f {attribute}; : >{attribute}")
+    assert (done.returncode, attribute.is_symlink()) == (0, False)
+    assert attribute.read_text() == "106\n"
+
+
+def test_the_script_follows_a_device_that_is_renamed_meanwhile(tree: NodeTree) -> None:
+    configfs = tree.root / "sys/kernel/config/rdma_cm"
+    configfs.mkdir(parents=True)
+    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    devices = tree.root / "sys/class/infiniband"
+    tools = {
+        "mkdir": f'/bin/mkdir -p "$1/ports/1"; [ ! -e {devices}/mlx5_0 ] || mv {devices}/mlx5_0 {devices}/rocep129s0',
+        "rmdir": 'rm -r "$1"',
+    }
+    done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], **tools)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in configfs.iterdir()] == ["rocep129s0"]
+    assert (configfs / "rocep129s0/ports/1/default_roce_tos").read_text() == "106\n"
+
+
 def test_the_rule_starts_the_unit_for_the_port_alone(tree: NodeTree, driver: Driver) -> None:
     converge(tree, driver, ASKED)
     rules = (tree.root / qos_unit.UDEV_PATH.lstrip("/")).read_text().splitlines()
