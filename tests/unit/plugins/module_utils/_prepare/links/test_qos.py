@@ -441,6 +441,24 @@ def test_a_port_that_was_never_seen_is_left_for_later(tree: NodeTree, driver: Dr
     )
 
 
+def test_the_directories_that_keep_rdma_cm_loaded_are_known(tree: NodeTree, driver: Driver) -> None:
+    def made() -> List[str]:
+        on = node(tree)
+        return [os.path.relpath(path, tree.root) for path in qos_live.made(on.tree, on.ledger.notes.get("qos", {}))]
+
+    # Somebody else's.
+    driver._made(str(driver.configfs / "mlx5_1"))
+    converge(tree, driver, ASKED, {**ASKED, "hca": "mlx5_1"})
+    assert made() == ["sys/kernel/config/rdma_cm/mlx5_0"]
+    # As the script at boot does it where a driver gives the device another name.
+    devices = tree.root / "sys/class/infiniband"
+    (devices / "mlx5_0").rename(devices / "rocep129s0")
+    (driver.configfs / "mlx5_0").rename(driver.configfs / "rocep129s0")
+    assert made() == ["sys/kernel/config/rdma_cm/rocep129s0"]
+    os.rmdir(driver.configfs / "rocep129s0")
+    assert made() == []
+
+
 def test_an_image_gets_what_its_driver_is_to_have_at_boot(tree: NodeTree) -> None:
     on = node(tree)
     image = type(on)(on.tree, on.ledger, on.interfaces, on.hcas, on.routes)
