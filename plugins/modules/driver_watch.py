@@ -91,6 +91,14 @@ modules:
   returned: without O(watch)
   type: dict
   sample: {nvidia_peermem: 0}
+made:
+  description:
+    - Directories that M(zerocopy.rdma.node) has made to set RDMA-CM's type of service. Each of them keeps the module
+      C(rdma_cm) loaded, so they have to be removed before the driver is replaced.
+  returned: without O(watch)
+  type: list
+  elements: str
+  sample: [/sys/kernel/config/rdma_cm/mlx5_0]
 unlimited:
   description: Whether rsyslog runs and limits neither the rate of kernel messages nor the size of a file.
   returned: without O(watch)
@@ -124,6 +132,7 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import driver_watch
 
 
@@ -149,6 +158,8 @@ def main() -> None:
     )
     try:
         module.exit_json(changed=False, **_call(module.params))
+    except HostError as error:
+        module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"the kernel log of the node cannot be read: {error.filename}: {error.strerror}")
 

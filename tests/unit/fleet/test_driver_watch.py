@@ -12,6 +12,9 @@ from typing import Any, Callable
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.kernel_log import KernelLog
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import CONCERN, NOTES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import driver_watch
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.driver_watch import Limits, Watch
 from ansible_collections.zerocopy.rdma.plugins.modules import driver_watch as module
@@ -146,6 +149,18 @@ def test_whether_rsyslog_writes_all_that_the_kernel_says(
     assert driver_watch.measure(str(root))["unlimited"] == unlimited
 
 
+def test_what_quality_of_service_has_made_is_named(root: Path, run_module: Callable[..., dict[str, Any]]) -> None:
+    note = {"netdev": "ens1np0", "mac": "b8:59:9f:3b:2b:88", "before": {}, "wanted": {}, "made": True}
+    ledger = Ledger(Files(str(root)), CONCERN, NOTES)
+    ledger.notes["qos"] = {"mlx5_0/1": note}
+    ledger.save()
+    directory = root / "sys/kernel/config/rdma_cm/mlx5_0"
+    directory.mkdir(parents=True)
+    assert run_module(module, root=str(root))["made"] == [str(directory)]
+    (root / ledger.path.lstrip("/")).write_text("{")
+    assert "is damaged" in run_module(module, root=str(root))["msg"]
+
+
 def test_the_module(root: Path, run_module: Callable[..., dict[str, Any]]) -> None:
     (root / "proc").mkdir()
     (root / "proc" / "modules").write_text(
@@ -155,6 +170,7 @@ def test_the_module(root: Path, run_module: Callable[..., dict[str, Any]]) -> No
     assert (found["sequence"], found["modules"]) == (42, {"nvidia_peermem": 1, "ib_core": 8})
     assert (found["ready"], found["version"], set(found["free"])) == (False, "", {"/"})
     load(root, version="")
+    assert found["made"] == []
     # The file of a container that has gone says nothing of the driver that is loaded now.
     assert not run_module(module, root=str(root))["ready"]
     load(root)

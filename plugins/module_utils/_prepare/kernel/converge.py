@@ -53,6 +53,9 @@ _NOTES = {
     "loaded": document.listed(document.text),
     "before": document.by_name(document.text),
     "pending": document.by_name(document.record({"value": document.text, "boot": document.text}, {})),
+    "rebuild": document.by_name(
+        document.record({"built": document.number, "modules": document.listed(document.text)}, {})
+    ),
     "images": document.by_name(
         document.record(
             {

@@ -90,7 +90,8 @@ def plan(intent: KernelIntent, have: KernelState, notes: Mapping[str, Any], file
     """The plan for a running node. ``notes`` are what an earlier run left:
 
     ``wanted`` and ``loaded``, the modules asked for and those that were loaded for them; ``before``, parameters as they
-    were; ``pending``, value and boot in which a reboot was asked for; ``images``, what was found in an initramfs.
+    were; ``pending``, value and boot in which a reboot was asked for; ``images``, what was found in an initramfs;
+    ``rebuild``, images that a run was about to build anew, as they were, and the modules for whose sake.
     """
     result = KernelPlan(files=list(files), changes=[change.change for change in files])
     result.warnings = have.config.conflicts(intent)
@@ -104,6 +105,7 @@ class _KernelPlanner:
         self.before: Dict[str, str] = dict(notes.get("before", {}))
         self.pending: Dict[str, Dict[str, str]] = {}
         self.loaded: List[str] = list(notes.get("loaded", []))
+        self.owed: Dict[str, Dict[str, Any]] = {}
         modprobe = [change for change in result.files if change.path == intent.modprobe_path]
         self.rewritten = modprobe[0] if modprobe else None
 
@@ -122,10 +124,14 @@ class _KernelPlanner:
             "pending": self.pending,
             "images": images if self.intent.options or self.intent.blacklist else {},
         }
-        result.notes = {} if not self.intent.files else {key: value for key, value in kept.items() if value}
+        if not self.intent.files:
+            kept = {}
+        kept["rebuild"] = {} if self.intent.update_initramfs else self.owed
+        result.notes = {key: value for key, value in kept.items() if value}
         # Until it is done, what was asked for is still the old.
         loaded = sorted({*self.loaded, *self.notes.get("loaded", [])})
-        recorded = {**self.notes, "loaded": loaded, "before": {**self.notes.get("before", {}), **self.before}}
+        before = {**self.notes.get("before", {}), **self.before}
+        recorded = {**self.notes, "loaded": loaded, "before": before, "rebuild": self.owed}
         result.record = {key: value for key, value in recorded.items() if value}
 
     def _modules(self) -> None:
@@ -154,14 +160,19 @@ class _KernelPlanner:
             before, after = _configured(change.before), _configured(change.after)
             affected = {name for name in {*before, *after} if before.get(name) != after.get(name)}
         stale: Dict[str, Initramfs] = {}
-        if not affected:
+        noted = self.notes.get("rebuild", {})
+        if not affected and not noted:
             return stale
         for image in have.images():
+            # Without its file of options, nothing else tells that an image has them still.
+            owed = noted.get(image.path, {})
+            left = owed["modules"] if owed and owed["built"] == image.built else []
             knows = have.modprobe_written is not None and image.built >= have.modprobe_written
-            if (knows and change is None) or (not knows and change is not None and change.after is None):
-                continue
-            found = sorted(have.contained(image, sorted(affected)))
+            right = (knows and change is None) or (not knows and change is not None and change.after is None)
+            found = sorted({*left, *(have.contained(image, sorted(affected)) if affected and not right else ())})
             if found:
+                if left or self.intent.update_initramfs:
+                    self.owed[image.path] = {"built": image.built, "modules": found}
                 self.result.initramfs_outdated = not self.intent.update_initramfs
                 self.result.rebuild += [image] if self.intent.update_initramfs else []
                 stale.update((name, image) for name in found if image.release == have.release or name not in stale)

@@ -24,6 +24,8 @@ _ROOT = "/org/freedesktop/NetworkManager"
 _BUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 # Keyfiles, policy rules and checkpoints that delete new connections are all there since 1.20 (2019).
 _OLDEST = (1, 20)
+# The first whose busctl has --json.
+_OLDEST_SYSTEMD = 240
 _DELETE_NEW_CONNECTIONS = 2
 
 UNMANAGED, UNAVAILABLE, DISCONNECTED, ACTIVATED = 10, 20, 30, 100
@@ -146,6 +148,11 @@ class NetworkManager:
         done = self._run(["busctl", *options, _SERVICE, path, interface, method, *arguments], timeout=60)
         if done.rc == 127:
             raise HostError("busctl is missing; it comes with systemd, and NetworkManager is asked through it")
+        if done.rc != 0 and "--json" in done.err:
+            raise HostError(
+                f"busctl is too old: links need systemd {_OLDEST_SYSTEMD} or newer. Configure the RDMA ports otherwise "
+                "and leave rdma_links_* unset"
+            )
         if done.rc != 0:
             reason = done.reason[len("Call failed: ") :] if done.reason.startswith("Call failed: ") else done.reason
             raise HostError(reason if self._runs() else _NOT_RUNNING)

@@ -17,6 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import plan as links_plan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.request import LinkRequest, request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
+    CONCERN,
     NOTES,
     LinkChanges,
     LinkState,
@@ -30,8 +31,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 if TYPE_CHECKING:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Hca
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.bus import Snapshot
-
-CONCERN = "nm_links"
 
 
 class _Asked:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import uuid
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -26,6 +27,8 @@ UDEV_PATH = "/etc/udev/rules.d/90-zerocopy-rdma-unmanaged.rules"
 HEADER = "# Written by zerocopy.rdma (nm_links). Changes are overwritten.\n"
 # NetworkManager keeps this section when it writes a profile anew, as a rollback does; by it we know our own.
 _MARK = ("zerocopy.rdma", "nm_links")
+# What netplan writes for a profile that NetworkManager has given it (Ubuntu 23.10 and newer).
+_NETPLAN = re.compile(r"/netplan-NM-([0-9a-f-]{36})[^/]*$")
 _NAMESPACE = uuid.UUID("5b5f2a7c-4f0e-5d3b-9a51-6f2d1f4f7a10")
 # Above the profiles of an installer, so that a port which comes back from a pod gets ours: cloud-init gives its own 120
 # (cloudinit/net/network_manager.py), some distributions the highest that there is. Of equals the last one that was
@@ -83,6 +86,13 @@ def id_of(path: str) -> str:
 
 def elsewhere(path: str, other: str) -> str:
     """What is wrong where NetworkManager has one of our profiles from another file."""
+    taken = _NETPLAN.search(other)
+    if taken:
+        return (
+            f"netplan has taken over this connection: NetworkManager has it from {other} instead of {path}; remove "
+            f"/etc/netplan/90-NM-{taken.group(1)}.yaml, run 'netplan generate' and 'nmcli connection reload', and "
+            "repeat the run"
+        )
     return (
         f"somebody has changed or copied this connection: NetworkManager has it from {other} instead of {path}; "
         "remove that file and run 'nmcli connection reload'"
@@ -111,7 +121,7 @@ def child_name(parent: str, child: Child) -> str:
     return parent[: _IFNAMSIZ - len(suffix)] + suffix
 
 
-def _uuid(connection_id: str, mac: str) -> str:
+def uuid_of(connection_id: str, mac: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{connection_id} {mac}"))
 
 
@@ -204,7 +214,7 @@ def _mtu(mtu: Optional[int]) -> List[Tuple[str, str]]:
 
 def _child(link: Link, child: Child, parent: Profile, mac: str, netdev: Optional[str]) -> Profile:
     connection_id = f"{link.name}.{child.suffix}"
-    identity = _uuid(connection_id, mac)
+    identity = uuid_of(connection_id, mac)
     sections: Sections = {}
     if child.kind == "vlan":
         sections["connection"] = _connection(connection_id, identity, "vlan")
@@ -236,7 +246,7 @@ def _child(link: Link, child: Child, parent: Profile, mac: str, netdev: Optional
 def profiles(link: Link, target: Target) -> List[Profile]:
     """The link's profiles, parent first. A partition needs its parent's name and is left out while that is unknown."""
     mac, kind = target.mac or "", target.kind or "ethernet"
-    identity = _uuid(link.name, mac)
+    identity = uuid_of(link.name, mac)
     device = [("mac-address", mac.upper()), *_mtu(link.mtu)]
     if kind == "infiniband":
         device.append(("transport-mode", link.transport_mode or "datagram"))

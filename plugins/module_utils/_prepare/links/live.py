@@ -332,6 +332,20 @@ def _write(tree: Tree, pf: str, number: int) -> None:
         raise HostError(f"{_unset(pf, number)}: {error.strerror}; see the kernel log") from error
 
 
+def _put_probing_back(tree: Tree, pf: str) -> None:
+    """Whether VFs get their driver, as it was before a script that was killed. Raises HostError."""
+    half = vf_guids.half_made(pf)
+    before = tree.number(half)
+    if before is None:
+        return
+    try:
+        with open(os.path.join(tree.root, pci.DEVICES, pf, "sriov_drivers_autoprobe"), "w", encoding="ascii") as handle:
+            handle.write(str(before))
+        os.unlink(os.path.join(tree.root, half))
+    except OSError as error:
+        raise HostError(f"vfs: sriov_drivers_autoprobe of {pf} cannot be set to {before}: {error.strerror}") from error
+
+
 def _made(run: Runner, tree: Tree, pf: str, number: int, anew: bool) -> bool:
     """Whether something had to be done."""
     before = tree.number(f"{pci.DEVICES}/{pf}/sriov_numvfs")
@@ -344,6 +358,8 @@ def _made(run: Runner, tree: Tree, pf: str, number: int, anew: bool) -> bool:
     if number and os.path.exists(script):
         # It does nothing for ports of which it has no GUIDs.
         must(run(["/bin/sh", script, pf], timeout=_SCRIPT_SECONDS), _unset(pf, number))
+    else:
+        _put_probing_back(tree, pf)
     if tree.number(f"{pci.DEVICES}/{pf}/sriov_numvfs") != number:
         _write(tree, pf, number)
     return True

@@ -165,8 +165,12 @@ def _files(
 
 def _check_copies(node: LinkState, owned: Dict[str, str], profiles: Sequence[Profile]) -> None:
     """:raises HostError: another file has the uuid of one of our profiles; NetworkManager takes it from one of them."""
-    # Somebody may have removed one of ours, and what has no uuid is no copy.
+    # What has no uuid is no copy.
     ours = {uuid: path for path, uuid in ((path, keyfile.uuid_in(text)) for path, text in owned.items()) if uuid}
+    # One that is gone may have been moved: its connection would stay, with nothing to tell that it was ours.
+    macs = {note["mac"] for note in node.ledger.notes.get("links", {}).values()}
+    gone = [path for path, text in owned.items() if not text]
+    ours.update((keyfile.uuid_of(keyfile.id_of(path), mac), path) for path in gone for mac in macs)
     ours.update((profile.uuid, profile.path) for profile in profiles)
     for directory in (keyfile.DIRECTORY, *keyfile.OTHER_DIRECTORIES) if ours else ():
         for name in node.tree.names(directory.lstrip("/")):

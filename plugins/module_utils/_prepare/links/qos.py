@@ -5,8 +5,9 @@
 # Do not use this from other collections or standalone plugins/modules!
 """RoCE's quality of service of ports: what differs from what is wanted, and what a port had before us. Reads only.
 
-A port is noted in the ledger before it is first changed: by the name of its HCA and port, with its MAC address, what
-its driver had (``before``) and what we want of it (``wanted``), by which what somebody else has set since is known.
+A port is noted in the ledger before it is first changed: by the name of its HCA and port, which may change, with its
+MAC address, what its driver had (``before``) and what we want of it (``wanted``), by which what somebody else has set
+since is known.
 """
 
 from __future__ import annotations
@@ -127,6 +128,34 @@ def now(node: LinkState, name: str) -> Dict[str, Any]:
     return current(_read(node, name) or Qos())
 
 
+def _macs(node: LinkState) -> Dict[str, str]:
+    """The address of each Ethernet port whose netdev is on the host, by the port's name."""
+    found = {}
+    for hca in node.hcas:
+        for port in hca.ports:
+            name = port.netdev.name if port.netdev and port.netdev.present else ""
+            here = node.interfaces.get(name)
+            if here and here.mac and port.link_layer == "Ethernet":
+                found[f"{hca.name}/{port.number}"] = resolve.profile_mac(here.mac)
+    return found
+
+
+def _rename(node: LinkState) -> None:
+    """Let notes have the names that their ports have now: another driver, or udev, may name an RDMA device anew."""
+    notes, macs = node.ledger.notes.get("qos", {}), _macs(node)
+    kept = {name for name, note in notes.items() if macs.get(name) == note["mac"]}
+    moved: Dict[str, str] = {}
+    for name in sorted(set(notes) - kept):
+        # Several ports of a bond have one address.
+        others = {port for port, mac in macs.items() if mac == notes[name]["mac"]} - kept - set(moved.values())
+        moved.update((name, port) for port in sorted(others)[:1])
+    if moved:
+        # Ports that are away had some of these names, and none now.
+        taken = sorted(name for name in moved.values() if name in notes and name not in moved)
+        moved.update(zip(taken, sorted(set(moved) - set(moved.values()))))
+        node.ledger.notes["qos"] = {moved.get(name, name): note for name, note in notes.items()}
+
+
 def _asked(plan: QosPlan, node: LinkState, port: QosPort) -> None:
     """What one port needs. Raises HostError."""
     note = node.ledger.notes.get("qos", {}).get(port.name, {})
@@ -214,6 +243,7 @@ def build(node: LinkState, asked: Sequence[QosPort]) -> QosPlan:
     :raises HostError: it is impossible, or a port must not be touched; nothing was changed.
     """
     plan = QosPlan()
+    _rename(node)
     for port in asked:
         _asked(plan, node, port)
     if node.snapshot is not None:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Callable, Dict, Iterable, Mapping, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import infiniband, netdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import qos as discover_qos
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.qos import Ets
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import qos, qos_unit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import QosChange
@@ -85,6 +88,22 @@ def undo(run: Runner, change: QosChange, note: Dict[str, Any]) -> None:
     elif os.path.exists(_attribute(change.name)):
         before = note["before"].get(qos.TOS, 0) if change.before is None else change.before
         _write_tos(change.name, before)
+
+
+def made(tree: Tree, notes: Mapping[str, Mapping[str, Any]]) -> List[str]:
+    """Paths of the directories that are there for these ports. Each keeps rdma_cm, and so the driver's modules, loaded.
+
+    Another driver may give an RDMA device another name, under which the script at boot has made it then.
+    """
+    ours = {name: note["mac"] for name, note in notes.items() if note["made"]}
+    hcas = {name.partition("/")[0] for name in ours}
+    for hca in tree.names(infiniband.CLASS):
+        for port in tree.names(f"{infiniband.CLASS}/{hca}/ports"):
+            name = tree.text(f"{infiniband.CLASS}/{hca}/ports/{port}/gid_attrs/ndevs/0")
+            if name and tree.text(f"{netdev.CLASS}/{name}/address") in ours.values():
+                hcas.add(hca)
+    paths = [f"{discover_qos.RDMA_CM}/{hca}" for hca in sorted(hcas)]
+    return [os.path.join(tree.root, path) for path in paths if tree.exists(path)]
 
 
 def forget(notes: Iterable[Tuple[str, Mapping[str, Any]]]) -> None:

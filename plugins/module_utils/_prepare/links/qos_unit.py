@@ -43,7 +43,7 @@ status=0
 [ -z "$ets" ] || dcb ets set dev "$netdev" $ets || status=1
 [ -z "$pfc" ] || dcb pfc set dev "$netdev" prio-pfc $pfc || status=1
 
-# The RDMA device appears after its netdev, and RDMA-CM learns of it after sysfs shows it.
+# The RDMA device appears after its netdev, RDMA-CM learns of it after sysfs shows it, and udev may rename it then.
 modprobe -q rdma_cm || :
 left=60
 while [ "$left" != 0 ]; do
@@ -51,9 +51,17 @@ while [ "$left" != 0 ]; do
     if [ "$(cat "$path/gid_attrs/ndevs/0" 2>/dev/null)" = "$netdev" ]; then
       hca=${path%/ports/*}
       directory={sys}/kernel/config/rdma_cm/${hca##*/}
-      [ -d "$directory" ] || mkdir "$directory" || continue
-      echo "$tos" >"$directory/ports/${path##*/}/default_roce_tos"
-      exit "$status"
+      made=
+      if [ ! -d "$directory" ]; then
+        mkdir "$directory" || continue
+        made=$directory
+      fi
+      if echo "$tos" >"$directory/ports/${path##*/}/default_roce_tos" &&
+        [ "$(cat "$path/gid_attrs/ndevs/0" 2>/dev/null)" = "$netdev" ]; then
+        exit "$status"
+      fi
+      # Nothing would remove one of a name that no device has.
+      [ -z "$made" ] || rmdir "$made" || :
     fi
   done
   left=$((left - 1))

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
         Snapshot,
     )
 
+CONCERN = "nm_links"
+
 
 @dataclass(frozen=True)
 class LinkState:

@@ -8,7 +8,8 @@
 
 NetworkManager knows no GUIDs, and without one a VF's port stays down and RDMA-CM does not work. mlx5 takes them for a
 VF from netlink on the IPoIB netdev of its PF (drivers/infiniband/hw/mlx5/ib_virt.c), and a driver reads them when it
-is bound to the VF. So VFs are made without their driver, which is bound once all have GUIDs.
+is bound to the VF. So VFs are made without their driver, which is bound once all have GUIDs. Until then a file has what
+the kernel was to do with VFs, so that what a killed script has left is known for half made.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values import guid
 
 SCRIPT_PATH = "/etc/zerocopy-rdma/ib-vfs.sh"
 UNIT_PATH = "/etc/systemd/system/zerocopy-rdma-ib-vfs@.service"
+# With the PF's PCI address; has its former sriov_drivers_autoprobe.
+_HALF = "zerocopy-rdma-ib-vfs-"
 
 _SCRIPT = """\
 # Makes the VFs of an InfiniBand port, given by its PCI address, with GUIDs: at boot and when its netdev appears.
@@ -32,6 +35,10 @@ case $pf in
 *) exit 0 ;;
 esac
 device={sysfs}/bus/pci/devices/$pf
+half={run}/{half}$pf
+
+# Half made, they have no driver, so nothing uses them.
+[ ! -s "$half" ] || echo 0 >"$device/sriov_numvfs"
 
 # They may be in pods.
 there=$(cat "$device/sriov_numvfs")
@@ -51,13 +58,13 @@ if [ -z "$netdev" ]; then
   exit 1
 fi
 
-probe=$(cat "$device/sriov_drivers_autoprobe")
+[ -s "$half" ] || cat "$device/sriov_drivers_autoprobe" >"$half"
+probe=$(cat "$half")
 # VFs without GUIDs would look as if they could be used.
 undo() {
   status=$?
   trap - EXIT
-  echo 0 >"$device/sriov_numvfs" || :
-  echo "$probe" >"$device/sriov_drivers_autoprobe" || :
+  if echo 0 >"$device/sriov_numvfs" && echo "$probe" >"$device/sriov_drivers_autoprobe"; then rm -f "$half"; fi
   exit "$status"
 }
 trap undo EXIT
@@ -72,13 +79,13 @@ done
 echo "$probe" >"$device/sriov_drivers_autoprobe"
 trap - EXIT HUP INT TERM
 
-[ "$probe" = 1 ] || exit 0
 status=0
 for path in "$device"/virtfn*; do
-  [ ! -e "$path/driver" ] || continue
+  [ "$probe" = 1 ] && [ ! -e "$path/driver" ] || continue
   vf=$(readlink -f "$path")
   echo "${vf##*/}" >{sysfs}/bus/pci/drivers_probe || status=1
 done
+rm -f "$half"
 exit "$status"
 """
 
@@ -95,12 +102,12 @@ TimeoutStartSec=300
 """
 
 
-def script_text(pfs: Mapping[str, Sequence[str]], sysfs: str = "/sys") -> Optional[str]:
+def script_text(pfs: Mapping[str, Sequence[str]], sysfs: str = "/sys", run: str = "/run") -> Optional[str]:
     """The script for PFs by PCI address, each with the GUIDs of its VFs in their order."""
     if not pfs:
         return None
     cases = "\n".join(f"{pf}) set -- {' '.join(guids)} ;;" for pf, guids in sorted(pfs.items()))
-    body = _SCRIPT.replace("{cases}", cases).replace("{sysfs}", sysfs)
+    body = _SCRIPT.replace("{cases}", cases).replace("{sysfs}", sysfs).replace("{run}", run).replace("{half}", _HALF)
     return f"#!/bin/sh\n{HEADER}{body}"
 
 
@@ -114,13 +121,25 @@ def udev_rule(pf: str) -> str:
     return starting_rule(f'KERNELS=="{pf}", ATTR{{type}}=="32"', UNIT_PATH, pf)
 
 
+def half_made(pf: str) -> str:
+    """Path of the file that is there while the PF's VFs are being made."""
+    return f"run/{_HALF}{pf}"
+
+
 def differing(tree: Tree, pf: str, guids: Sequence[str]) -> List[Tuple[str, str, str]]:
-    """PCI address, GUID and right GUID of VFs that have another one; one without a visible RDMA device is not told."""
+    """PCI address, GUID and right GUID of VFs that have another one.
+
+    One without a visible RDMA device is told only if a killed script has left it.
+    """
     found = []
+    is_half = tree.exists(half_made(pf))
     for index, right in enumerate(guids):
         address = tree.target_name(f"{pci.DEVICES}/{pf}/virtfn{index}")
         directory = f"{pci.DEVICES}/{address}/infiniband"
-        for name in tree.names(directory) if address else []:
+        names = tree.names(directory) if address else []
+        if address and not names and is_half:
+            found.append((address, "none", right))
+        for name in names:
             text = tree.text(f"{directory}/{name}/node_guid")
             now = guid.read(text) if text and guid.is_guid(text) else "none"
             if text and now != right:

@@ -24,6 +24,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import uni
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.kernel_log import KernelLog
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel.live import modules_of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import qos_live
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import CONCERN, NOTES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 READY = "run/mellanox/drivers/.driver-ready"
 VERSION = "sys/module/mlx5_core/version"
@@ -106,7 +110,9 @@ def measure(root: str) -> Dict[str, Any]:
     """What has to be known about a node before a driver is loaded there.
 
     ``free`` (:func:`free`), loaded ``modules`` with the number of their users, ``unlimited`` for an rsyslog that writes
-    all kernel messages, and ``version`` and ``ready`` of the driver.
+    all kernel messages, ``version`` and ``ready`` of the driver, and what keeps its modules loaded (``made``).
+
+    :raises HostError: the ledger is damaged.
     """
     tree = Tree(root)
     loaded = modules_of(tree.text("proc/modules") or "")
@@ -117,6 +123,7 @@ def measure(root: str) -> Dict[str, Any]:
         "unlimited": _unlimited(tree),
         "version": version,
         "ready": ready,
+        "made": qos_live.made(tree, Ledger(Files(root), CONCERN, NOTES).notes.get("qos", {})),
     }
 
 

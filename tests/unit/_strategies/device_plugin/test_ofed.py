@@ -388,6 +388,19 @@ def test_nothing_is_taken_from_a_node_that_accepts_pods() -> None:
     assert [task["name"] for task in after] == ["Uncordon the node", "Remove the mark"]
 
 
+@pytest.mark.parametrize(("name", "key"), [("main", "block"), ("back", "")])
+def test_nothing_keeps_rdma_cm_loaded_when_the_driver_changes(name: str, key: str) -> None:
+    tasks = yaml.safe_load((variables.ROLES / "rdma_ofed" / "tasks" / f"{name}.yml").read_text("utf-8"))
+    tasks = tasks[0][key] if key else tasks
+    (remove,) = [place for place, task in enumerate(tasks) if "ansible.builtin.command" in task]
+    looks = [task["register"] for task in tasks[:remove] if "zerocopy.rdma.driver_watch" in task]
+    labels = [place for place, task in enumerate(tasks) if "zerocopy.rdma.node_labels" in task]
+    # The mark comes first, or last.
+    assert labels[1 if key else 0] == remove + 1
+    found: Any = NativeEnvironment().from_string(tasks[remove]["loop"]).render({looks[0]: {"made": ["/a"]}})
+    assert (found, tasks[remove]["ansible.builtin.command"]["argv"]) == (["/a"], ["rmdir", "{{ item }}"])
+
+
 @pytest.mark.parametrize(
     ("deploy", "loaded", "changed", "taken"),
     [

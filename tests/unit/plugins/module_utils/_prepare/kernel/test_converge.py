@@ -308,6 +308,54 @@ def test_killed_anywhere(tmp_path: Path) -> None:
             assert tree(root) == before, budget
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_image_whose_rebuild_failed_is_rebuilt_by_the_next_run(tmp_path: Path, killed: bool) -> None:
+    node_ = machine(tmp_path)
+    image = tmp_path / "boot/initrd.img-6.8"
+    image.parent.mkdir()
+    image.write_text("image\n")
+    before = tree(tmp_path)
+    built: List[bool] = []
+    works = True
+
+    def runner(argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed:
+        if argv[0] == "lsinitramfs":
+            return Completed(0, "usr/lib/modules/6.8/ib_core.ko\n", "")
+        if argv[0] == "update-initramfs":
+            built.append(works)
+            if killed and not works:
+                raise Killed
+            if not works:
+                return Completed(1, "", "No space left on device")
+            image.touch()
+        return node_(argv, timeout, stdin)
+
+    def rebuilt(result: Dict[str, Any]) -> List[str]:
+        return [change["name"] for change in result["changes"] if change["kind"] == "initramfs"]
+
+    gone = intent(update_initramfs=True)
+    carry_out(node_, intent(options={"ib_core": {"netns_mode": 0}}, update_initramfs=True), False, runner)
+    works = False
+    with pytest.raises(Killed if killed else HostError):
+        carry_out(node_, gone, False, runner)
+    assert built == [True, False]
+    # Who asks for no rebuild is told of it, and it is not forgotten.
+    told = carry_out(node_, intent(), False, runner)
+    assert (told["initramfs_outdated"], rebuilt(told)) == (True, [])
+    works = True
+    assert rebuilt(carry_out(node_, gone, True, runner)) == ["/boot/initrd.img-6.8"]
+    assert rebuilt(carry_out(node_, gone, False, runner)) == ["/boot/initrd.img-6.8"]
+    assert built == [True, False, True]
+    assert carry_out(node_, gone, False, runner)["changed"] is False
+    assert (tree(tmp_path), built) == (before, [True, False, True])
+
+
+def test_an_image_that_somebody_else_has_rebuilt_since_is_left_alone() -> None:
+    notes = {"rebuild": {IMAGE.path: {"built": IMAGE.built - 1, "modules": ["ib_core"]}}}
+    result = plan(intent(update_initramfs=True), node(images=lambda: [IMAGE]), notes, [])
+    assert (result.rebuild, result.notes, result.record) == ([], {}, {})
+
+
 def test_parameters_of_every_module(tmp_path: Path) -> None:
     node_ = machine(tmp_path)
     carry_out(

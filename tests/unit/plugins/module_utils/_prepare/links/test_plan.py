@@ -405,6 +405,29 @@ def test_a_copy_of_a_profile_is_somebody_elses(tree: NodeTree) -> None:
         plan(node(tree), dict(RAIL, name="copy"))
 
 
+@pytest.mark.parametrize("wanted", [False, True], ids=["dropped", "wanted"])
+@pytest.mark.parametrize("vlans", [[], [{"id": 7, "addresses": ["10.7.0.1/24"], "mtu": None}]], ids=["port", "vlan"])
+def test_a_profile_that_netplan_has_taken_over_is_not_forgotten(tree: NodeTree, wanted: bool, vlans: Any) -> None:
+    link = dict(RAIL, vlans=vlans)
+    made(tree, link, links=plan(node(tree), link).remembered)
+    name = "rail0.7" if vlans else "rail0"
+    path = tree.root / FILE.format(name)[1:]
+    uuid = uuid_of(path)
+    moved = f"/run/NetworkManager/system-connections/netplan-NM-{uuid}.nmconnection"
+    tree.write(moved[1:], path.read_text())
+    path.unlink()
+    with pytest.raises(HostError) as caught:
+        plan(node(tree, disconnected("ens1np0")), *([link] if wanted else []))
+    assert str(caught.value) == (
+        f"links: {name}: netplan has taken over this connection: NetworkManager has it from {moved} instead of "
+        f"{FILE.format(name)}; remove /etc/netplan/90-NM-{uuid}.yaml, run 'netplan generate' and 'nmcli connection "
+        "reload', and repeat the run"
+    )
+    # As these commands leave it.
+    (tree.root / moved[1:]).unlink()
+    plan(node(tree, disconnected("ens1np0")), *([link] if wanted else []))
+
+
 @pytest.mark.parametrize("links", [[], [RAIL]], ids=["dropped", "wanted"])
 @pytest.mark.parametrize("ours", [None, "[connection]\nid=rail0\n"], ids=["removed", "edited"])
 def test_a_profile_without_a_uuid_is_no_copy(tree: NodeTree, ours: Optional[str], links: List[Dict[str, Any]]) -> None:

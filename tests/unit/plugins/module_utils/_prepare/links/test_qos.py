@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import os
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -441,6 +442,71 @@ def test_a_port_that_was_never_seen_is_left_for_later(tree: NodeTree, driver: Dr
     )
 
 
+def test_the_directories_that_keep_rdma_cm_loaded_are_known(tree: NodeTree, driver: Driver) -> None:
+    def made() -> List[str]:
+        on = node(tree)
+        return [os.path.relpath(path, tree.root) for path in qos_live.made(on.tree, on.ledger.notes.get("qos", {}))]
+
+    # Somebody else's.
+    driver._made(str(driver.configfs / "mlx5_1"))
+    converge(tree, driver, ASKED, {**ASKED, "hca": "mlx5_1"})
+    assert made() == ["sys/kernel/config/rdma_cm/mlx5_0"]
+    # As the script at boot does it where a driver gives the device another name.
+    devices = tree.root / "sys/class/infiniband"
+    (devices / "mlx5_0").rename(devices / "rocep129s0")
+    (driver.configfs / "mlx5_0").rename(driver.configfs / "rocep129s0")
+    assert made() == ["sys/kernel/config/rdma_cm/rocep129s0"]
+    os.rmdir(driver.configfs / "rocep129s0")
+    assert made() == []
+
+
+def _renamed(tree: NodeTree, driver: Driver, **names: str) -> None:
+    """As after a boot with a driver, or a rule of udev, that gives RDMA devices other names."""
+    devices = tree.root / "sys/class/infiniband"
+    for directory in (devices, driver.configfs):
+        for old in names:
+            if os.path.lexists(directory / old):
+                (directory / old).rename(directory / f"was-{old}")
+        for old, new in names.items():
+            if os.path.lexists(directory / f"was-{old}"):
+                (directory / f"was-{old}").rename(directory / new)
+    driver.tos = {names.get(hca, hca): tos for hca, tos in driver.tos.items()}
+
+
+def test_a_device_with_another_name_gets_back_what_it_had_before_us(tree: NodeTree, driver: Driver) -> None:
+    dcb, before = copy.deepcopy(driver.dcb), files(tree)
+    converge(tree, driver, ASKED)
+    _renamed(tree, driver, mlx5_0="rocep129s0")
+    renamed = {**ASKED, "hca": "rocep129s0"}
+    plan = planned(tree, renamed)
+    assert (plan.changes, plan.warnings) == ([], [])
+    assert plan.qos.notes["rocep129s0/1"]["before"] == {"dscp": [], "ets": asdict(OFF["ets"]), "pfc": [], "tos": 0}
+    converge(tree, driver, renamed)
+    changes = converge(tree, driver)
+    assert sorted(of_qos(changes)) == ["ens1np0 DSCP map", "ens1np0 PFC", "ens1np0 RDMA-CM type of service"]
+    assert (driver.dcb, driver.tos, os.listdir(driver.configfs)) == (dcb, {"rocep129s0": 0, "mlx5_1": 0}, [])
+    assert files(tree) == before
+
+
+def test_devices_that_swap_names_keep_their_own(tree: NodeTree, driver: Driver) -> None:
+    dcb = copy.deepcopy(driver.dcb)
+    converge(tree, driver, ASKED, {**ASKED, "hca": "mlx5_1", "priority": 4})
+    _renamed(tree, driver, mlx5_0="mlx5_1", mlx5_1="mlx5_0")
+    assert planned(tree, {**ASKED, "hca": "mlx5_1"}, {**ASKED, "priority": 4}).changes == []
+    converge(tree, driver)
+    assert (driver.dcb, driver.tos) == (dcb, {"mlx5_0": 0, "mlx5_1": 0})
+
+
+def test_the_name_of_a_port_that_is_away_may_be_another_ones(tree: NodeTree, driver: Driver) -> None:
+    converge(tree, driver, ASKED, {**ASKED, "hca": "mlx5_1"})
+    tree.away("ens2np0")
+    (tree.root / "sys/class/infiniband/mlx5_1").unlink()
+    _renamed(tree, driver, mlx5_0="mlx5_1", mlx5_1="gone")
+    plan = planned(tree)
+    assert {change.netdev for change in plan.qos.changes} == {"ens1np0"}
+    assert [note["netdev"] for note in plan.qos.notes.values()] == ["ens2np0"]
+
+
 def test_an_image_gets_what_its_driver_is_to_have_at_boot(tree: NodeTree) -> None:
     on = node(tree)
     image = type(on)(on.tree, on.ledger, on.interfaces, on.hcas, on.routes)
@@ -522,6 +588,32 @@ def test_the_script_waits_until_rdma_cm_knows_the_device(tree: NodeTree) -> None
     done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], **tools)
     assert (done.returncode, done.stderr) == (0, "No such device\n")
     assert (configfs / "mlx5_0/ports/1/default_roce_tos").read_text() == "106\n"
+
+
+def test_the_script_waits_where_a_directory_is_left_of_a_device_that_rdma_cm_does_not_know(tree: NodeTree) -> None:
+    attribute = tree.root / "sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos"
+    attribute.parent.mkdir(parents=True)
+    # Refuses what is written, as configfs does then.
+    attribute.symlink_to("/dev/full")
+    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], sleep=f"rm -f {attribute}; : >{attribute}")
+    assert (done.returncode, attribute.is_symlink()) == (0, False)
+    assert attribute.read_text() == "106\n"
+
+
+def test_the_script_follows_a_device_that_is_renamed_meanwhile(tree: NodeTree) -> None:
+    configfs = tree.root / "sys/kernel/config/rdma_cm"
+    configfs.mkdir(parents=True)
+    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    devices = tree.root / "sys/class/infiniband"
+    tools = {
+        "mkdir": f'/bin/mkdir -p "$1/ports/1"; [ ! -e {devices}/mlx5_0 ] || mv {devices}/mlx5_0 {devices}/rocep129s0',
+        "rmdir": 'rm -r "$1"',
+    }
+    done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], **tools)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in configfs.iterdir()] == ["rocep129s0"]
+    assert (configfs / "rocep129s0/ports/1/default_roce_tos").read_text() == "106\n"
 
 
 def test_the_rule_starts_the_unit_for_the_port_alone(tree: NodeTree, driver: Driver) -> None:

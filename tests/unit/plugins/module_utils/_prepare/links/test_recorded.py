@@ -57,6 +57,16 @@ def test_snapshot(version: str) -> None:
     assert snapshot.checkpoints == {}
 
 
+def test_an_old_busctl_is_named() -> None:
+    def runner(argv: Sequence[str], timeout: float = 60, stdin: Optional[str] = None) -> Completed:
+        # systemd 239, of RHEL 8.
+        option = next(word for word in argv if word.startswith("--json"))
+        return Completed(1, "", f"busctl: unrecognized option '{option}'\n")
+
+    with pytest.raises(HostError, match=r"^busctl is too old: links need systemd 240 or newer\. "):
+        bus.NetworkManager(runner).snapshot()
+
+
 def test_an_old_networkmanager_is_refused() -> None:
     told = objects("1.52")
     told["/org/freedesktop/NetworkManager"]["org.freedesktop.NetworkManager"]["Version"]["data"] = "1.18.8"

@@ -9,6 +9,7 @@ InfiniBand ones. ``ip`` is a stub, so what mlx5 does with the GUIDs is not shown
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
@@ -207,7 +208,7 @@ class Shell:
         self.pf = tree.root / "sys/bus/pci/devices" / PF
         # What is written there comes out of the script.
         (tree.root / "sys/bus/pci/drivers_probe").symlink_to("/dev/stdout")
-        text = vf_guids.script_text({PF: GUIDS}, str(tree.root / "sys"))
+        text = vf_guids.script_text({PF: GUIDS}, str(tree.root / "sys"), str(tree.root / "run"))
         tree.write(SCRIPT, text or "")
         self.ip()
         monkeypatch.setenv("PATH", f"{tree.root}/bin:/usr/bin:/bin")
@@ -279,6 +280,49 @@ def test_the_script_leaves_no_vfs_without_guids(shell: Shell) -> None:
     done = shell.run()
     assert (done.rc, done.reason) == (2, "RTNETLINK answers: Operation not supported")
     assert shell.numbers == ["0", "1"]
+
+
+def killed(shell: Shell) -> None:
+    """The script is killed when the first VF has its GUID."""
+    shell.ip('case $* in *" vf 1 "*) kill -9 $PPID ;; esac')
+    shell.run()
+    assert shell.numbers == ["2", "0"]
+    shell.ip()
+
+
+def test_vfs_that_a_killed_script_has_left_are_made_again(shell: Shell) -> None:
+    killed(shell)
+    done = shell.run()
+    assert (done.rc, done.err) == (0, "")
+    assert done.out.splitlines() == [set_by_ip(0), set_by_ip(1), *VFS]
+    assert shell.numbers == ["2", "1"]
+    # Now they may be in pods.
+    assert shell.run() == Completed(0, "", "")
+    assert not (shell.tree.root / vf_guids.half_made(PF)).exists()
+
+
+def test_a_run_sees_what_a_killed_script_has_left(shell: Shell) -> None:
+    tree = shell.tree
+    for number in (5, 6):
+        (tree.root / f"sys/class/infiniband/mlx5_{number}").unlink()
+    for address in VFS:
+        shutil.rmtree((tree.root / "sys/bus/pci/devices" / address).resolve() / "infiniband")
+    killed(shell)
+    found = plan(node(tree), LINK)
+    assert [change for change in found.changes if change.kind.startswith("vf")] == [
+        Change("vf_guid", address, "none", text) for address, text in zip(VFS, GUIDS)
+    ]
+    live.make(shell.runner, Tree(str(tree.root)), [(PF, 2)], {}, anew={PF})
+    assert shell.numbers == ["2", "1"]
+    assert [change for change in plan(node(tree), LINK).changes if change.kind.startswith("vf")] == []
+
+
+def test_what_a_killed_script_has_left_is_taken_back_without_it(shell: Shell) -> None:
+    killed(shell)
+    (shell.tree.root / SCRIPT).unlink()
+    live.make(shell.runner, Tree(str(shell.tree.root)), [(PF, 0)], {})
+    assert shell.numbers == ["0", "1"]
+    assert not (shell.tree.root / vf_guids.half_made(PF)).exists()
 
 
 def test_the_script_needs_the_netdev(shell: Shell) -> None:
