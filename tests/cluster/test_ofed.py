@@ -88,5 +88,7 @@ def test_one_node_first_and_back_when_it_does_harm(
             assert sorted(operator.history[4:]) == ["v100-01 off", "v100-02 off"]
             assert state(cluster_set) == dict.fromkeys(NODES, without)
             assert there(cluster_set, "nicnodepolicies") == {policy}
+            playbook("--tags=driver", name="teardown.yml", **options)
+            assert there(cluster_set, "nicnodepolicies") == set()
     finally:
         cluster_set(name="zerocopy-rdma-v100-shared-device", namespace="kube-system", state="absent")

@@ -38,6 +38,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.str
     NodeStatus,
     ObjectSet,
     PodRequest,
+    PolicyFields,
     Strategy,
     StrategyPlan,
 )
@@ -220,7 +221,8 @@ def _deployment(
     yield from _counters(strategy, found, cluster)
     if _labels_needed(strategy, found, cluster):
         yield LabelsStep(_title(strategy, "Label the nodes"), DRIVER, found.labels, after_counters=strategy.counts_only)
-    yield from _policy(strategy, found, cluster, values)
+    if not found.problems:
+        yield from _policy(strategy, found.policy, cluster, values)
     for each in sets:
         yield ObjectsStep(
             _title(strategy, "Apply the objects"),
@@ -263,15 +265,15 @@ def _labels_needed(strategy: Strategy, found: StrategyPlan, cluster: ClusterStat
 
 
 def _policy(
-    strategy: Strategy, found: StrategyPlan, cluster: ClusterState, values: Mapping[str, Any]
+    strategy: Strategy, fields: PolicyFields, cluster: ClusterState, values: Mapping[str, Any]
 ) -> Iterator[Step]:
     """An operator's policy has fields of others as well."""
-    if found.problems or _POLICY not in strategy.kinds or _POLICY not in (cluster.kinds or ()):
+    if _POLICY not in strategy.kinds or _POLICY not in (cluster.kinds or ()):
         return
     (own,) = strategy.sets(DRIVER, values)
     title = _title(strategy, "Apply the fields of the policy of the Network Operator")
     manager = f"zerocopy.rdma/{own.namespace}/{own.name}"
-    yield FieldsStep(title, DRIVER, dict(found.policy.object), manager, found.policy.without)
+    yield FieldsStep(title, DRIVER, dict(fields.object), manager, fields.without)
 
 
 def _left_behind(leftovers: Mapping[str, Sequence[str]], cluster: ClusterState) -> Dict[str, Sequence[str]]:
@@ -367,7 +369,7 @@ def _removal(
             )
     if part == CLAIMS:
         return
-    yield from _policy(strategy, StrategyPlan(), cluster, values)
+    yield from _policy(strategy, strategy.no_fields, cluster, values)
     # Hosts that have left the inventory, too: with its label, a node would get the driver again some day.
     labelled = [node for node, labels in cluster.labels.items() if strategy.label and strategy.label in labels]
     names = list(dict.fromkeys([*(host.name for host in hosts), *labelled]))

@@ -270,8 +270,9 @@ class Strategy(ABC):
     slices: bool
     counts_only: bool = False
     pods: bool = True
-    # The operators' kinds that it has a use for.
+    # The operators' kinds that it has a use for, and their policy without any field.
     kinds: Tuple[str, ...] = ()
+    no_fields: PolicyFields = PolicyFields()
     # File names of manifests: of its objects, of the labels of its nodes, and of what pods claim.
     manifests: ManifestNames = ManifestNames()
     # How the name of its set of objects ends that pods claim.

@@ -54,6 +54,7 @@ class DevicePluginStrategy(Strategy, Generic[Planned]):
     slices = False
 
     kinds: Tuple[str, ...] = network_operator.KINDS
+    no_fields = network_operator.policy_fields()
     # Those without which an operator cannot do it.
     needed: Tuple[str, ...]
 
