@@ -211,7 +211,20 @@ def _sriov_crds(_source: Tree) -> list[Object]:
     files = sorted((module / "config" / "crd" / "bases").glob("sriovnetwork.openshift.io_*.yaml"))
     # Where the operator itself would run, and where its objects are.
     place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sriov-network-operator"}}
-    return [place, *(yaml.safe_load(path.read_text()) for path in files)]
+    return [place, _sriov_plugin(), *(yaml.safe_load(path.read_text()) for path in files)]
+
+
+def _sriov_plugin() -> Object:
+    """As far as it is looked at, what the operator makes for its device plugin; no node has its label."""
+    name = {"app": "sriov-device-plugin"}
+    container = {"name": "plugin", "image": "example.org/plugin", "args": ["--resource-prefix=openshift.io"]}
+    spec = {"nodeSelector": {"node-role.kubernetes.io/worker": ""}, "containers": [container]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "sriov-device-plugin", "namespace": "sriov-network-operator"},
+        "spec": {"selector": {"matchLabels": name}, "template": {"metadata": {"labels": name}, "spec": spec}},
+    }
 
 
 def _network_crds(source: Tree) -> list[Object]:
