@@ -114,6 +114,11 @@ class Rule:
     effect: str
     value: str
 
+    @property
+    def at(self) -> Tuple[str, str, str]:
+        """The device."""
+        return (self.driver, self.pool, self.device)
+
 
 @dataclass
 class TaintPlan:
@@ -170,16 +175,25 @@ class _Planning:
     ) -> None:
         self._nodes, self._nics = nodes, nics
         self._rules: Dict[Tuple[str, str], List[Rule]] = {}
+        self._of_device: Dict[Tuple[str, str, str], Rule] = {}
         for rule in rules:
             self._rules.setdefault((rule.host, rule.nic), []).append(rule)
+            self._of_device[rule.at] = rule
         self._devices: Dict[Tuple[str, str], List[Device]] = {}
         for device in devices:
             if device.node in nodes and device.driver == nodes[device.node].driver and device.pci:
                 self._devices.setdefault((device.node, device.pci), []).append(device)
         self.done = TaintPlan()
 
-    def _keep(self, at: Tuple[str, str]) -> None:
-        self.done.rules += self._rules.get(at, [])
+    def _keep(self, nic: NicState) -> None:
+        own = self._rules.get((nic.host, nic.key), [])
+        if own:
+            # A VF that was sick itself has a rule of its own, and is no better than its PF.
+            devices = {(each.driver, each.pool, each.name) for each in self._devices_of(nic)}
+            self.done.rules += [*own, *(rule for at, rule in self._of_device.items() if at in devices)]
+
+    def _devices_of(self, nic: NicState) -> List[Device]:
+        return [device for pci in nic.functions for device in self._devices.get((nic.host, pci), ())]
 
     def _wish(self, nic: NicState) -> Optional[_Wish]:
         """What a sick NIC should have; where that is not to be decided here, its outcome is noted."""
@@ -191,10 +205,10 @@ class _Planning:
         if not node.driver:
             self.done.outcomes[at] = NO_TAINTS
             return None
-        devices = [device for pci in nic.functions for device in self._devices.get((nic.host, pci), ())]
+        devices = self._devices_of(nic)
         if not devices:
             # The driver may be restarting: what there is stays.
-            self._keep(at)
+            self._keep(nic)
             self.done.outcomes[at] = LEFT if current else NO_DEVICE
             return None
         confirmed = nic.bad >= node.policy.confirm or bars(current)
@@ -232,7 +246,7 @@ class _Planning:
                 if nic.exempt:
                     self.done.outcomes[at] = EXEMPT
                 elif at in self._rules:
-                    self._keep(at)
+                    self._keep(nic)
                     self.done.outcomes[at] = LEFT
             elif nic.state == SICK:
                 wish = self._wish(nic)
@@ -247,13 +261,31 @@ class _Planning:
             if wish.at in refused:
                 self.done.outcomes[wish.at] = OVER
             self._settle(wish, (wish.current or INFORMS) if wish.at in refused else wish.effect)
+        self.done.rules = self._one_for_each_device()
         return self.done
+
+    def _one_for_each_device(self) -> List[Rule]:
+        """The strongest rule for each device: a VF with a finding of its own is a NIC, and a function of its PF.
+
+        Of equal ones, that of the VF itself, so that either of the two can become well before the other.
+        """
+        own = {
+            (device.driver, device.pool, device.name): device.pci
+            for devices in self._devices.values()
+            for device in devices
+        }
+        found: Dict[Tuple[str, str, str], Rule] = {}
+        for rule in sorted(self.done.rules, key=lambda rule: rule.nic != own.get(rule.at)):
+            before = found.setdefault(rule.at, rule)
+            if _rank(rule.effect) > _rank(before.effect):
+                found[rule.at] = rule
+        return list(found.values())
 
     def _others(self, listed: Set[Tuple[str, str]]) -> None:
         """Rules for NICs of which nothing is known stay; only those for NICs that are well, or of no host, go."""
         for host, key in self._rules:
             if (host, key) not in listed and host in self._nodes and key not in self._nodes[host].well:
-                self._keep((host, key))
+                self.done.rules += self._rules[host, key]
         lost = sorted({host for host, _nic in self._rules if host not in self._nodes}, key=natural_key)
         if lost:
             self.done.notes.append(f"{fold(lost)}: no longer in the inventory, so the rules for their NICs are removed")

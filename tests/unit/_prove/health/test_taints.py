@@ -102,6 +102,31 @@ def test_all_functions_of_a_nic_have_a_rule() -> None:
     assert {each.nic for each in found.rules} == {"0000:00:00.0"}
 
 
+def test_a_vf_that_is_sick_itself_has_one_rule_the_strongest() -> None:
+    pf = replace(nic(), functions=("0000:00:00.0", "0000:01:00.0"))
+    for bad, vf_bad, vf_rule in (
+        (2, 2, (nic(number=1).key, "NoSchedule")),
+        (2, 1, (pf.key, "NoSchedule")),
+        (1, 2, (nic(number=1).key, "NoSchedule")),
+    ):
+        found = plan(replace(pf, bad=bad), nic(number=1, bad=vf_bad))
+        assert [(each.nic, each.effect) for each in found.rules if each.device == "pci-1"] == [vf_rule]
+        assert len({taints.rule_name("set", each) for each in found.rules}) == len(found.rules) == 2
+        # The next run with the same looks changes nothing.
+        again = taints.plan(
+            {"n1": node()}, [replace(pf, bad=bad), nic(number=1, bad=vf_bad)], [device(), device(number=1)], found.rules
+        )
+        assert set(again.rules) == set(found.rules)
+
+
+def test_a_vf_that_is_well_before_its_pf_stays_barred_as_long() -> None:
+    pf = replace(nic(state="settling"), functions=("0000:00:00.0", "0000:01:00.0"))
+    vf = frozenset([nic(number=1).key])
+    found = plan(pf, rules=[rule(), rule(number=1)], well=vf)
+    assert {each.device: each.effect for each in found.rules} == {"pci-0": "NoSchedule", "pci-1": "NoSchedule"}
+    assert plan(rules=[rule(), rule(number=1)], well=vf | {pf.key}).rules == []
+
+
 def test_devices_of_another_driver_or_node_are_nobodys() -> None:
     others = [replace(device(), driver="gpu.nvidia.com"), replace(device(), node="n2"), replace(device(), pci=None)]
     assert plan(nic(), devices=others).rules == []
