@@ -81,7 +81,8 @@ nics:
 nodes:
   description:
     - Each host with its C(group), the number of its C(nics), the C(driver) that publishes them (empty if its strategy
-      has no device taints), the C(policy) of its group, and the C(well) NICs.
+      has no device taints), the C(policy) of its group, the C(well) NICs, and the C(functions) of all of them (PCI
+      addresses of each NIC and its VFs).
   returned: success
   type: dict
 """

@@ -88,7 +88,9 @@ def _states(node: HostEvidence, known: HostMemory, now: int, today: datetime.dat
 def _node(node: HostEvidence, known: HostMemory, well: Set[str]) -> NodeState:
     strategy = registry.of_host(node.values)
     driver = strategy.driver if strategy else ""
-    return NodeState(node.group, len(known.nics), health_policy.policy(node.values), driver, frozenset(well))
+    functions = {key: tuple(nic.functions) for key, nic in known.nics.items()}
+    policy = health_policy.policy(node.values)
+    return NodeState(node.group, len(known.nics), policy, driver, frozenset(well), functions)
 
 
 def _completed(node: HostEvidence, told: Optional[Figures]) -> Tuple[HostEvidence, List[str]]:

@@ -69,7 +69,7 @@ class NodeState:
     """A host of the fleet: its group, how many NICs it has, and what its group allows.
 
     ``driver`` is the DRA driver of its strategy, empty where the strategy has none. ``well`` are the keys of the NICs
-    that have been well for long enough.
+    that have been well for long enough, ``functions`` the PCI addresses of all NICs by their keys.
     """
 
     group: str
@@ -77,11 +77,14 @@ class NodeState:
     policy: Policy
     driver: str
     well: FrozenSet[str] = frozenset()
+    functions: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
 
 
 def node_state(value: Mapping[str, Any]) -> NodeState:
     """A host from its dictionary. Raises TypeError, ValueError."""
-    return NodeState(**{**value, "policy": Policy(**value["policy"]), "well": frozenset(value["well"])})
+    functions = {key: tuple(addresses) for key, addresses in dict(value["functions"]).items()}
+    policy, well = Policy(**value["policy"]), frozenset(value["well"])
+    return NodeState(**{**value, "policy": policy, "well": well, "functions": functions})
 
 
 def nic_state(value: Mapping[str, Any]) -> NicState:
@@ -189,11 +192,11 @@ class _Planning:
         own = self._rules.get((nic.host, nic.key), [])
         if own:
             # A VF that was sick itself has a rule of its own, and is no better than its PF.
-            devices = {(each.driver, each.pool, each.name) for each in self._devices_of(nic)}
+            devices = {(each.driver, each.pool, each.name) for each in self._devices_of(nic.host, nic.functions)}
             self.done.rules += [*own, *(rule for at, rule in self._of_device.items() if at in devices)]
 
-    def _devices_of(self, nic: NicState) -> List[Device]:
-        return [device for pci in nic.functions for device in self._devices.get((nic.host, pci), ())]
+    def _devices_of(self, host: str, functions: Iterable[str]) -> List[Device]:
+        return [device for pci in functions for device in self._devices.get((host, pci), ())]
 
     def _wish(self, nic: NicState) -> Optional[_Wish]:
         """What a sick NIC should have; where that is not to be decided here, its outcome is noted."""
@@ -205,7 +208,7 @@ class _Planning:
         if not node.driver:
             self.done.outcomes[at] = NO_TAINTS
             return None
-        devices = self._devices_of(nic)
+        devices = self._devices_of(nic.host, nic.functions)
         if not devices:
             # The driver may be restarting: what there is stays.
             self._keep(nic)
@@ -219,13 +222,18 @@ class _Planning:
             effect = current or INFORMS
         return _Wish(nic, current, effect, tuple(devices))
 
-    def _barred(self) -> Dict[Tuple[str, str], str]:
-        """Host and PCI address, and host, of devices that no new pod gets already, without the plan's new bars."""
-        found = {at: at[0] for at, devices in self._devices.items() if any(device.barred for device in devices)}
-        for rule in self.done.rules:
-            if bars(rule.effect):
-                found.setdefault((rule.host, rule.nic), rule.host)
-        return found
+    def _barred(self) -> Counter[str]:
+        """How many NICs of each host no new pod gets already, without the plan's new bars.
+
+        A driver also publishes what is none of them, such as ports of the LAN: what others do with that is their own.
+        """
+        found = {(rule.host, rule.nic) for rule in self.done.rules if bars(rule.effect)}
+        for host, node in self._nodes.items():
+            for key, functions in node.functions.items():
+                devices = self._devices_of(host, functions)
+                if devices and all(device.barred for device in devices):
+                    found.add((host, key))
+        return Counter(host for host, _key in found)
 
     def _settle(self, wish: _Wish, effect: str) -> None:
         self.done.rules += [
@@ -293,8 +301,7 @@ class _Planning:
     def _over_budget(self, new: Sequence[_Wish]) -> Set[Tuple[str, str]]:
         """Those of the new bars that are not made, because of a node or of the whole group."""
         refused: Set[Tuple[str, str]] = set()
-        barred = self._barred()
-        taken = Counter(barred.values())
+        taken = self._barred()
         for host in dict.fromkeys(wish.nic.host for wish in new):
             node, own = self._nodes[host], [wish for wish in new if wish.nic.host == host]
             if node.nics - taken[host] - len(own) < node.policy.keep:

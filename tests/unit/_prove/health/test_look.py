@@ -339,6 +339,10 @@ def test_what_is_written_is_read_back_the_same(sick: dict[str, Any]) -> None:
     assert look.read(look.kept(found)) == found
 
 
+def test_a_plan_knows_the_functions_of_all_nics(facts: dict[str, Any]) -> None:
+    assert looked(facts).nodes["lab-01"].functions == {NIC: (NIC,)}
+
+
 def test_the_configuration_of_the_exporter_is_where_prepare_writes_it() -> None:
     assert DAEMON.config == exporter.CONFIG
 

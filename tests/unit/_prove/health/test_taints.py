@@ -46,7 +46,8 @@ def rule(host: str = "n1", number: int = 0, effect: str = "NoSchedule") -> Rule:
 
 
 def node(policy: Policy = BARRING, nics: int = 4, group: str = "h100", **more: Any) -> NodeState:
-    return NodeState(group, nics, policy, DRIVER, **more)
+    functions = {nic(number=number).key: nic(number=number).functions for number in range(nics)}
+    return NodeState(group, nics, policy, DRIVER, **{"functions": functions, **more})
 
 
 def plan(
@@ -175,6 +176,26 @@ def test_what_others_keep_from_pods_counts() -> None:
     found = plan(nic(), devices=devices)
     assert effects(found) == ["None"]
     assert "3 are already" in found.problems[0]
+
+
+def test_what_others_do_with_ports_that_are_no_nics_of_ours_does_not_count() -> None:
+    devices = [device(number=number, barred=number > 3) for number in range(9)]
+    assert effects(plan(nic(), devices=devices, policy=replace(BARRING, budget="1"))) == ["NoSchedule"]
+
+
+def test_a_nic_that_others_keep_from_pods_counts_once_if_all_of_it_is() -> None:
+    pf = nic(number=1)
+    functions = {nic().key: nic().functions, pf.key: (pf.key, "0000:11:00.0", "0000:12:00.0")}
+    vfs = [device(number=number, barred=True) for number in (0x11, 0x12)]
+    budget = replace(BARRING, budget="1")
+    for barred, expected in ((False, "NoSchedule"), (True, "None")):
+        every = [device(), device(number=1, barred=barred), *vfs]
+        found = plan(nic(), devices=every, policy=budget, functions=functions)
+        assert effects(found) == [expected]
+    assert "1 of 4 already is" in found.problems[0]
+    assert effects(plan(nic(), devices=every, policy=replace(budget, budget="2"), functions=functions)) == [
+        "NoSchedule"
+    ]
 
 
 def test_a_group_over_its_budget_keeps_what_it_has_and_others_go_on() -> None:
