@@ -161,6 +161,15 @@ def test_a_host_without_facts_keeps_what_is_known_of_it(sick: dict[str, Any]) ->
     assert found.nodes["lab-01"].well == frozenset()
 
 
+def test_a_host_that_was_never_reached_is_told(facts: dict[str, Any]) -> None:
+    whole = document(looked(None), {"rules": []}, "2027-01-15T08:00:00Z", "1.0.0")
+    assert 'zerocopy_rdma_health_host_timestamp_seconds{host="lab-01"} 0' in metrics(whole).splitlines()
+    assert table(whole).startswith("0 of 0 NICs are sick, 0 kept from new pods, lab-01 was never looked at (collection")
+    known = document(looked(facts), {"rules": []}, "2027-01-15T08:00:00Z", "1.0.0")
+    assert f'zerocopy_rdma_health_host_timestamp_seconds{{host="lab-01"}} {NOW}' in metrics(known).splitlines()
+    assert "never" not in table(known)
+
+
 def test_counters_are_judged_between_looks(facts: dict[str, Any]) -> None:
     first = looked(changed(facts, error_counters={"link_downed": 1}))
     assert nic(first).bad == 0
