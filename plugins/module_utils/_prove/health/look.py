@@ -69,7 +69,8 @@ def _remembered(
     if node.facts is None:
         return replace(before, group=node.group)
     looks = nics.of_host(node, checks, judged)
-    return memory.looked(before, node.group, looks, counters.readings(node.facts), now)
+    wanted = health_policy.hysteresis(node.values)
+    return memory.looked(before, node.group, looks, counters.readings(node.facts), now, wanted)
 
 
 def _states(node: HostEvidence, known: HostMemory, now: int, today: datetime.date) -> Iterator[Tuple[str, NicState]]:
@@ -80,7 +81,7 @@ def _states(node: HostEvidence, known: HostMemory, now: int, today: datetime.dat
         if state != WELL and nic.seen != now:
             state = UNSEEN
         found = health_policy.of_nic(exempt, nic.name, key, today)
-        check = nic.findings[0].check if nic.bad and nic.findings else ""
+        check = nic.findings[0].check if nic.is_sick and nic.findings else ""
         reason = found.text if found else ""
         yield key, NicState(node.host, key, nic.name, tuple(nic.functions), state, nic.bad, check, reason)
 

@@ -7,7 +7,8 @@
 """Which NICs get a device taint: one pure function of what is known, and of what the cluster has.
 
 A rule is never made stronger than the policy of the group says. It informs first (effect ``None``), and bars new pods
-after so many bad looks in a row as the policy wants. Where new bars would exceed the budget, none of them is made.
+after so many bad looks as the policy wants, unless the NIC was well for long enough between them. Where new bars would
+exceed the budget, none of them is made.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ TAINTED, INFORMED, EXEMPT, HELD, OVER, NO_DEVICE, NO_TAINTS, LEFT = (
 
 @dataclass(frozen=True)
 class NicState:
-    """A NIC that is not known to be well: its state (``memory.STATES``), and the bad looks in a row.
+    """A NIC that is not known to be well: its state (``memory.STATES``), and the bad looks since it was well.
 
     ``check`` is the first finding, the value of the taint. ``exempt`` is why it is left alone, empty if it is not.
     """

@@ -79,7 +79,7 @@ def test_since_when_and_how_often(facts: dict[str, Any], sick: dict[str, Any]) -
     found = looked(facts, found.memory, NOW + 120, **RATE)
     assert (nic(found).good, nic(found).well_since, nic(found).since) == (1, NOW + 120, NOW)
     found = looked(sick, found.memory, NOW + 180, **RATE)
-    assert (nic(found).bad, nic(found).times, nic(found).since, nic(found).well_since) == (1, 2, NOW + 180, None)
+    assert (nic(found).bad, nic(found).times, nic(found).since, nic(found).well_since) == (3, 2, NOW + 180, None)
 
 
 def test_the_history_of_a_nic(facts: dict[str, Any], sick: dict[str, Any]) -> None:
@@ -151,6 +151,31 @@ def test_well_again_after_so_many_looks_and_seconds(
         found = looked(facts, found.memory, now, **RATE)
     assert nic(found).state(now, health_policy.hysteresis(DEFAULTS)) == state
     assert [each.state for each in found.nics] == ([] if state == "well" else [state])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "bad"),
+    [
+        # One blip, two with enough good looks between them, and a link that goes down every second or third look.
+        ("b", 1),
+        ("bggg", 0),
+        ("bgggb", 1),
+        ("bb", 2),
+        ("bgb", 2),
+        ("bggb", 2),
+        ("bgbg", 2),
+        ("bgbggg", 0),
+    ],
+)
+def test_bad_looks_count_until_the_nic_is_well(
+    facts: dict[str, Any], sick: dict[str, Any], pattern: str, bad: int
+) -> None:
+    found, now = looked(facts, **RATE), NOW
+    for letter in pattern:
+        now += 300
+        found = looked(sick if letter == "b" else facts, found.memory, now, **RATE)
+    assert nic(found).bad == bad
+    assert nic(found).is_sick is pattern.endswith("b")
 
 
 def test_a_host_without_facts_keeps_what_is_known_of_it(sick: dict[str, Any]) -> None:
@@ -283,7 +308,8 @@ def test_faults_that_only_the_exporter_still_knows_are_judged_by_the_same_rule(
     (check,) = [check for check in found.checks if check.id == "host.kernel_log"]
     assert check.remedy.startswith("Power-cycle the node")
     over = looked(now, found.memory, NOW + 120, told=faults(active=False, hca_unhealthy=2), **RATE)
-    assert (nic(over).bad, nic(over).good) == (0, 1)
+    assert (nic(over).is_sick, nic(over).good) == (False, 1)
+    assert [(state.state, state.check) for state in over.nics] == [("settling", "")]
     assert [check.verdict for check in over.checks if check.id == "host.kernel_log"] == ["warn"]
     # What only warns when facts have it, only warns here.
     hot = looked(now, first.memory, NOW + 60, told=faults(hca_temperature=1), **RATE)
