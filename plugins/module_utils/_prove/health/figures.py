@@ -27,6 +27,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Port,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.pci import is_address
 
@@ -48,6 +49,7 @@ _LAYERS = ("InfiniBand", "Ethernet")
 _POD = "pod"
 SOFTWARE = ("rxe", "siw")
 _FAULTS = ("faults", "active_faults")
+_DOWNED, _FLAPS = "link_downed", "flaps"
 # When a fault was over: the exporter only says that it is.
 _UNTOLD = "a time that it does not tell"
 # What the exporter does not tell, and a moved NIC has, or the pod could not use it.
@@ -122,9 +124,23 @@ def _port(number: int, own: Mapping[str, Any]) -> Port:
 
 
 def _counters(own: Mapping[str, Any]) -> Dict[str, int]:
-    """Those of the kernel; RoCE has none for links that went down, but the exporter has."""
-    flaps = own.get("flaps")
-    return {**({"link_downed": flaps} if is_integer(flaps) else {}), **own["counters"]}
+    """Those of the kernel, and how often the exporter has seen the link go down."""
+    flaps = own.get(_FLAPS)
+    return {**own["counters"], **({_FLAPS: int(flaps)} if flaps is not None and is_integer(flaps) else {})}
+
+
+def downs(before: Counters, after: Counters) -> Tuple[Counters, Counters]:
+    """Two readings in which ``link_downed`` is the kernel's counter, or the exporter's if that has grown more.
+
+    RoCE has no such counter, or one that stays 0 (mlx5). Of what happens while no exporter runs, only the kernel knows.
+    """
+    found = dict(before), dict(after)
+    for port in before.keys() & after.keys():
+        was, now = before[port], after[port]
+        grown = {name: now[name] - was[name] for name in (_DOWNED, _FLAPS) if name in was and name in now}
+        if _FLAPS in grown and grown[_FLAPS] > grown.get(_DOWNED, 0):
+            found[0][port], found[1][port] = ({**own, _DOWNED: own[_FLAPS]} for own in (was, now))
+    return found
 
 
 def _moved(name: str, device: Mapping[str, Any], figures: Figures) -> Hca:
@@ -208,10 +224,9 @@ def _with_function(hca: Hca, figures: Figures) -> Hca:
 def _with_flaps(hca: Hca, figures: Figures) -> Hca:
     ports = []
     for port in hca.ports:
-        own = figures.ports.get(f"{hca.name}/{port.number}")
-        flaps = own.get("flaps") if own and "link_downed" not in port.error_counters else None
-        more = {"link_downed": int(flaps)} if flaps is not None and is_integer(flaps) else {}
-        ports.append(replace(port, error_counters={**port.error_counters, **more}) if more else port)
+        own = figures.ports.get(f"{hca.name}/{port.number}", {})
+        counters = _counters({**own, "counters": port.error_counters})
+        ports.append(replace(port, error_counters=counters))
     return replace(hca, ports=ports)
 
 

@@ -58,8 +58,8 @@ def _grown(node: HostEvidence, before: HostMemory, now: int) -> List[Check]:
     seconds = float(now - before.looked)
     if node.facts is None or not before.looked or not 0 < seconds <= _LONGEST:
         return []
-    after = counters.readings(node.facts)
-    made = counters.judged(node, before.counters, after, seconds, "since the last look")
+    earlier, later = figures.downs(before.counters, counters.readings(node.facts))
+    made = counters.judged(node, earlier, later, seconds, "since the last look")
     return node.guarded("its error counters", lambda: made)
 
 

@@ -276,14 +276,35 @@ def test_a_software_device_is_the_same_nic_while_its_netdev_is_in_a_pod(facts: d
     assert [*looked(away, told=told(pci_address="../x"), **RATE).memory["lab-01"].nics] == ["mlx5_0"]
 
 
-def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any]) -> None:
-    bare = changed(facts, error_counters={})
+@pytest.mark.parametrize("kernel", [{}, {"link_downed": 0}])
+def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any], kernel: dict[str, int]) -> None:
+    bare = changed(facts, error_counters=kernel)
     first = looked(bare, told={**told(flaps=3), "devices": {}})
     found = looked(bare, first.memory, NOW + 60, told={**told(flaps=4), "devices": {}})
     assert [finding.check for finding in nic(found).findings] == ["link_errors"]
     # The exporter was restarted.
     again = looked(bare, first.memory, NOW + 60, told={**told(flaps=0), "devices": {}})
     assert nic(again).bad == 0
+
+
+@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "flaps", "count"),
+    [((0, 0), (0, 2), 2), ((0, 3), (0, 1), 3), ((0, 1), (5, 0), 1), ((4, 4), (7, 7), 0), ((9, 0), (3, 4), 1)],
+)
+def test_of_two_counters_of_links_that_went_down_the_one_that_grew_more_counts(
+    facts: dict[str, Any], away: bool, kernel: tuple[int, int], flaps: tuple[int, int], count: int
+) -> None:
+    known: Memory = {}
+    for number in range(2):
+        own = {"link_downed": kernel[number]}
+        here = gone(facts) if away else changed(facts, error_counters=own)
+        figures_of = told(flaps=flaps[number], counters=own)
+        sent = figures_of if away else {**figures_of, "devices": {}}
+        found = looked(here, known, NOW + 60 * number, told=sent)
+        known = found.memory
+    expected = f"mlx5_0/1 counted {count} link_downed in 60 s, since the last look"
+    assert [finding.text for finding in nic(found).findings] == ([expected] if count else [])
 
 
 def faults(active: bool = True, address: Any = NIC, **counts: Any) -> dict[str, Any]:
