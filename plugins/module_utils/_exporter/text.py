@@ -187,7 +187,13 @@ def of_hcas(metrics: Metrics, config: Configuration, known: Known, history: Hist
 
 def _device(metrics: Metrics, name: str, reading: Reading, gpus: Sequence[str]) -> None:
     labels: Labels = (("device", name),)
-    info = [("pci_address", "pci"), ("driver", "driver"), ("firmware_version", "firmware"), ("board_id", "board")]
+    info = [
+        ("pci_address", "pci"),
+        ("pf_address", "pf"),
+        ("driver", "driver"),
+        ("firmware_version", "firmware"),
+        ("board_id", "board"),
+    ]
     said = (*labels, *((label, str(reading[key])) for label, key in info), ("gpu", ",".join(gpus)))
     place = "host" if reading["place"] == ON_HOST else "pod"
     metrics.add("rdma_device_info", "HCAs, and the GPUs that are nearest to each.", 1, (*said, ("place", place)))

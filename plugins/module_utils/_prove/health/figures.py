@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     PcieLink,
     PciFunction,
     Port,
+    Sriov,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Counters
@@ -151,6 +152,7 @@ def _moved(name: str, device: Mapping[str, Any], figures: Figures) -> Hca:
             ports.append(_port(int(number), own))
     address = str(device.get("pci_address") or "")
     function = PciFunction(address, "", "", "") if address else None
+    pf = str(device.get("pf_address") or "")
     board, driver = str(device.get("board_id") or ""), str(device.get("driver") or "")
     return Hca(
         name=name,
@@ -161,6 +163,7 @@ def _moved(name: str, device: Mapping[str, Any], figures: Figures) -> Hca:
         pcie_link=_link(device),
         uverbs=_THERE,
         ports=ports,
+        sriov=Sriov(role="vf", pf_address=pf) if is_address(pf) else Sriov(),
     )
 
 
@@ -168,6 +171,12 @@ def _is_moved(found: Sequence[Reason]) -> bool:
     """Whether a pod has a port, and it would be fit for workloads without that."""
     codes = {reason.code for reason in found}
     return reasons.IN_POD in codes and codes <= reasons.PASSING
+
+
+def _why(hca: Hca) -> List[Reason]:
+    """Why a port in a pod is not usable on the host."""
+    found = [reasons.reason(reasons.VF, pf_address=hca.sriov.pf_address)] if hca.sriov.role == "vf" else []
+    return [*found, reasons.reason(reasons.IN_POD)]
 
 
 def _judged(hcas: Sequence[Hca]) -> List[Warn]:
@@ -196,10 +205,10 @@ def complete(facts: Facts, figures: Optional[Figures]) -> Tuple[Facts, List[str]
         for name, device in known.devices.items()
         if device.get("place") == _POD and name not in here
     ]
-    moved = [hca for hca in present if hca.name in away and all(port.state for port in hca.ports)] + added
-    excluded = [
-        Excluded(hca.name, port.number, [reasons.reason(reasons.IN_POD)]) for hca in added for port in hca.ports
-    ]
+    # A VF is a part of its NIC, which is judged on the host; an older exporter does not tell which one is a VF.
+    nics = [hca for hca in added if hca.sriov.role != "vf"]
+    moved = [hca for hca in present if hca.name in away and all(port.state for port in hca.ports)] + nics
+    excluded = [Excluded(hca.name, port.number, _why(hca)) for hca in added for port in hca.ports]
     hcas = [_with_flaps(hca, known) for hca in present] + added
     found = replace(
         facts,

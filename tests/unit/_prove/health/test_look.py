@@ -267,6 +267,50 @@ def test_a_nic_that_has_left_the_host_is_judged_by_its_exporter(facts: dict[str,
     assert nic(old) == nic(first)
 
 
+VF = "0000:66:00.2"
+
+
+def vf_in_pod(state: int = 4, **more: Any) -> dict[str, Any]:
+    """What the exporter tells of a VF of the NIC (netns mode exclusive)."""
+    port = told(state)["ports"]["mlx5_0/1"]
+    device = {"pci_address": VF, "driver": "mlx5_core", "board_id": "", "place": "pod", **more}
+    return {"age": 5.0, "devices": {"mlx5_1": device}, "ports": {"mlx5_1/1": port}}
+
+
+def unplugged(facts: dict[str, Any]) -> dict[str, Any]:
+    """The cable of the NIC, which is on the host."""
+    found = changed(facts, **DOWN)
+    down = {"code": "port_down", "text": "mlx5_0/1 is DOWN", "fields": {}}
+    found["usable"] = []
+    found["excluded"] = [{"hca": "mlx5_0", "port": 1, "reasons": [down]}]
+    found["warnings"] = [{**down, "subject": "mlx5_0/1"}]
+    return found
+
+
+@pytest.mark.parametrize("state", [4, 1])
+def test_a_vf_in_a_pod_is_a_part_of_its_nic(facts: dict[str, Any], state: int) -> None:
+    sent = vf_in_pod(state, pf_address=NIC)
+    well = looked(facts, told=sent)
+    assert [(each.name, each.functions, each.bad) for each in well.memory["lab-01"].nics.values()] == [
+        ("mlx5_0", [NIC, VF], 0)
+    ]
+    found = looked(unplugged(facts), well.memory, NOW + 60, told=sent)
+    assert [(each.name, each.state, each.check) for each in found.nics] == [("mlx5_0", "sick", "port_state")]
+    assert found.nodes["lab-01"].nics == 1
+
+
+def test_a_vf_with_a_fault_of_its_own_is_still_judged(facts: dict[str, Any]) -> None:
+    sent = vf_in_pod(pf_address=NIC, faults={"hca_unhealthy": 1}, active_faults={"hca_unhealthy": 1})
+    found = looked(facts, told=sent)
+    assert [(each.key, each.check) for each in found.nics if each.state == "sick"] == [(VF, "kernel_log")]
+
+
+@pytest.mark.parametrize("address", [{}, {"pf_address": ""}, {"pf_address": "../x"}, {"pf_address": 7}])
+def test_what_an_older_exporter_tells_of_a_vf_is_read_as_before(facts: dict[str, Any], address: dict[str, Any]) -> None:
+    found = looked(facts, told=vf_in_pod(**address))
+    assert sorted(found.memory["lab-01"].nics) == [NIC, VF]
+
+
 def test_a_software_device_is_the_same_nic_while_its_netdev_is_in_a_pod(facts: dict[str, Any]) -> None:
     away = in_pod(facts, **DOWN)
     away["hcas"][0]["pci"] = None
