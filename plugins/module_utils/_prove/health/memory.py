@@ -139,6 +139,15 @@ def _looked(before: NicMemory, look: NicLook, now: int, wanted: Hysteresis) -> N
     return replace(found, bad=0) if found.state(now, wanted) == WELL else found
 
 
+def _parts(looks: Sequence[NicLook], nics: Mapping[str, NicMemory]) -> List[str]:
+    """Remembered NICs that are VFs of a NIC, and that nothing is said against any more.
+
+    They were sick themselves, or an older exporter did not tell that they are VFs.
+    """
+    functions = {address for look in looks if look.seen for address in look.functions if address != look.key}
+    return sorted(functions & nics.keys() - {look.key for look in looks})
+
+
 def looked(
     before: HostMemory, group: str, looks: Sequence[NicLook], counters: Counters, now: int, wanted: Hysteresis
 ) -> HostMemory:
@@ -147,7 +156,11 @@ def looked(
     A pod may have it for as long as that, and its exporter may say nothing.
     """
     nics = {key: nic for key, nic in before.nics.items() if now - nic.seen < _REMEMBERED}
-    for look in looks:
+    parts = _parts(looks, nics)
+    for key in parts:
+        if nics[key].state(now, wanted) == WELL and not nics[key].effect:
+            del nics[key]
+    for look in [*looks, *(NicLook(key, nics[key].name, (key,)) for key in parts if key in nics)]:
         nics[look.key] = _looked(nics.get(look.key, NicMemory(look.name)), look, now, wanted)
     return HostMemory(group, now, nics, counters)
 

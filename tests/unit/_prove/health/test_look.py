@@ -305,6 +305,29 @@ def test_a_vf_with_a_fault_of_its_own_is_still_judged(facts: dict[str, Any]) -> 
     assert [(each.key, each.check) for each in found.nics if each.state == "sick"] == [(VF, "kernel_log")]
 
 
+def test_a_vf_that_was_a_nic_is_a_part_of_its_pf_once_it_is_well(facts: dict[str, Any]) -> None:
+    fault: dict[str, Any] = {"faults": {"hca_unhealthy": 1}, "active_faults": {"hca_unhealthy": 1}}
+    found = looked(facts, told=vf_in_pod(pf_address=NIC, **fault))
+    known = memory.tainted(found.memory, {("lab-01", VF): "NoSchedule"}, NOW + 1)
+    states = []
+    for number in range(1, 6):
+        now = NOW + 300 * number
+        found = looked(facts, known, now, told=vf_in_pod(pf_address=NIC))
+        states.append({each.key: each.state for each in found.nics}.get(VF, "well"))
+        # The rule goes, as a run without a cluster cannot do it, only in the fourth one.
+        known = memory.tainted(found.memory, {("lab-01", VF): "NoSchedule"} if number < 4 else {}, now)
+        assert (VF in found.nodes["lab-01"].well) == (number in (3, 4))
+    assert states == ["settling", "settling", "well", "well", "well"]
+    assert sorted(found.memory["lab-01"].nics) == [NIC]
+
+
+def test_a_vf_that_an_older_exporter_made_a_nic_is_forgotten(facts: dict[str, Any]) -> None:
+    found = looked(facts, told=vf_in_pod())
+    for number in range(1, 5):
+        found = looked(facts, found.memory, NOW + 300 * number, told=vf_in_pod(pf_address=NIC))
+    assert sorted(found.memory["lab-01"].nics) == [NIC]
+
+
 @pytest.mark.parametrize("address", [{}, {"pf_address": ""}, {"pf_address": "../x"}, {"pf_address": 7}])
 def test_what_an_older_exporter_tells_of_a_vf_is_read_as_before(facts: dict[str, Any], address: dict[str, Any]) -> None:
     found = looked(facts, told=vf_in_pod(**address))
