@@ -12,8 +12,9 @@ description:
   - Makes a DeviceTaintRule for each device of each sick NIC, selected by driver, pool and device, and removes those of
     NICs that are well again. The rules are a set of their own (M(zerocopy.rdma.applyset)), so rules of others are never
     changed.
-  - A rule informs first (effect C(None)). It gets the effect of its group after enough looks in a row have found the
-    NIC sick. A NIC that a pod holds only gets a rule that informs, unless the group says otherwise.
+  - A rule informs first (effect C(None)). It gets the effect of its group after enough looks have found the NIC sick,
+    unless it was well for long enough between them. A NIC that a pod holds only gets a rule that informs, unless the
+    group says otherwise.
   - If new rules would take more NICs from a group than its budget allows, or too many from a node, none of them gets an
     effect that keeps pods away, and RV(problems) says so. The module does not fail because of that.
   - If two runs happen at the same time, the later one plans with what the earlier one has made.

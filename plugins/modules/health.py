@@ -73,15 +73,16 @@ nics:
   description:
     - NICs that are not known to be well, with their C(host), C(key) (PCI address, or the name of a device that has
       none), C(name), C(functions) (PCI addresses of it and its VFs), C(state) (V(sick); V(settling), which is well, but
-      not for long enough; V(unseen), which could not be looked at), C(bad) (looks in a row that found it sick),
-      C(check) (the first finding), and C(exempt) (why the inventory says to leave it alone).
+      not for long enough; V(unseen), which could not be looked at), C(bad) (looks that found it sick
+      since it was last well), C(check) (the first finding), and C(exempt) (why the inventory says to leave it alone).
   returned: success
   type: list
   elements: dict
 nodes:
   description:
     - Each host with its C(group), the number of its C(nics), the C(driver) that publishes them (empty if its strategy
-      has no device taints), the C(policy) of its group, and the C(well) NICs.
+      has no device taints), the C(policy) of its group, the C(well) NICs, and the C(functions) of all of them (PCI
+      addresses of each NIC and its VFs).
   returned: success
   type: dict
 """

@@ -40,12 +40,12 @@ EXAMPLES = r"""
 RETURN = r"""
 figures:
   description:
-    - The figures, V(null) without an exporter or an answer of it. C(age) is how old they are in seconds; C(devices) are
-      HCAs with C(pci_address), C(driver), C(board_id), C(place) (V(host) or V(pod)), C(present), and current and
-      maximum speed (in transfers per second) and width of their PCIe link, C(faults) (how often the kernel has reported
-      each kind of fault) and C(active_faults) (which are not over); C(ports) are ports such as C(mlx5_0/1) with
-      C(state_id), C(physical_state_id), C(rate_bytes_per_second), C(link_layer), C(rail), C(lid), C(sm_lid), C(flaps)
-      and the error C(counters).
+    - The figures, V(null) without an exporter or an answer of it. C(age) is how old they are in seconds; C(devices)
+      are HCAs with C(pci_address), C(pf_address) (of a VF), C(driver), C(board_id), C(place) (V(host) or V(pod)),
+      C(present), and current and maximum speed (in transfers per second) and width of their PCIe link, C(faults) (how
+      often the kernel has reported each kind of fault) and C(active_faults) (which are not over); C(ports) are ports
+      such as C(mlx5_0/1) with C(state_id), C(physical_state_id), C(rate_bytes_per_second), C(link_layer), C(rail),
+      C(lid), C(sm_lid), C(flaps) and the error C(counters).
   returned: success
   type: dict
 reason:

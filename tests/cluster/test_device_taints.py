@@ -64,7 +64,8 @@ class Nics:
 
     def __call__(self, **more: Any) -> Object:
         nodes = {
-            name: asdict(NodeState("h100", len(own), self.policy, DRANET)) | {"well": self._well(name)}
+            name: asdict(NodeState("h100", len(own), self.policy, DRANET))
+            | {"well": self._well(name), "functions": {str(device.pci): [str(device.pci)] for device in own}}
             for name, own in self.devices.items()
         }
         return self.call(nodes=nodes, nics=[asdict(nic) for nic in self.sick.values()], **{**self.options, **more})

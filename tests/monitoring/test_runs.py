@@ -101,13 +101,27 @@ CASES: dict[str, tuple[dict[str, str | None], str, dict[str, list[Any]]]] = {
     ),
     "verify does not run any more": ({f"{VERIFY}_run_timestamp_seconds": "0x2000"}, "200m", outdated("verify", 3)),
     "a host that health cannot reach": (
-        {f'{HEALTH}_host_timestamp_seconds{{host="a"}}': "0x2000"},
-        "90m",
+        {f'{HEALTH}_host_timestamp_seconds{{host="a"}}': "60x2000"},
+        "91m",
         {
             "RdmaHostUnseen": [
                 alert(
                     {"host": "a", "severity": "warning"},
                     "a: health has not looked at it for 1h 30m 0s",
+                    "Find out why it cannot be reached; until then, its NICs keep their state and their rules.",
+                    "ansible-playbook -i inventory zerocopy.rdma.health --limit 'a'",
+                )
+            ]
+        },
+    ),
+    "a host that health has never reached": (
+        {f'{HEALTH}_host_timestamp_seconds{{host="a"}}': "0x2000"},
+        "5m",
+        {
+            "RdmaHostUnseen": [
+                alert(
+                    {"host": "a", "severity": "warning"},
+                    "a: health has never looked at it",
                     "Find out why it cannot be reached; until then, its NICs keep their state and their rules.",
                     "ansible-playbook -i inventory zerocopy.rdma.health --limit 'a'",
                 )
@@ -157,8 +171,8 @@ CASES: dict[str, tuple[dict[str, str | None], str, dict[str, list[Any]]]] = {
     ),
     # A name that a node has made up gets into no shell.
     "a name of a host that is none": (
-        {f'{HEALTH}_host_timestamp_seconds{{host="a\';reboot"}}': "0x2000"},
-        "90m",
+        {f'{HEALTH}_host_timestamp_seconds{{host="a\';reboot"}}': "60x2000"},
+        "91m",
         {
             "RdmaHostUnseen": [
                 alert(

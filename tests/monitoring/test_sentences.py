@@ -184,9 +184,10 @@ def test_counters_fire_above_their_threshold(
     assert evaluated(tmp_path, pages, {"RdmaLinkErrors": [expected] if above else []}, at) == ""
 
 
-def test_roce_ports_that_flap_and_software_devices_that_may(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernel", [{}, {"link_downed": 0}])
+def test_roce_ports_that_flap_and_software_devices_that_may(kernel: dict[str, int], tmp_path: Path) -> None:
     def page(node: Node, state: int, **own: Any) -> str:
-        return node.page(nic(0, "Ethernet", port={"state_id": state, "counters": {}}, **own))
+        return node.page(nic(0, "Ethernet", port={"state_id": state, "counters": kernel}, **own))
 
     for own, fires in (({}, True), ({"driver": "rxe"}, False)):
         node = Node(1)
@@ -197,6 +198,21 @@ def test_roce_ports_that_flap_and_software_devices_that_may(tmp_path: Path) -> N
         expected = _alert(check)
         expected["exp_labels"]["counter"] = "link_downed"
         assert evaluated(tmp_path, pages, {"RdmaLinkErrors": [expected]} if fires else {}, "1h") == ""
+
+
+def test_downs_of_which_the_kernel_has_counted_more(tmp_path: Path) -> None:
+    """An exporter that starts in between counts from 0 again, and one of the two downs was before."""
+    first, second = Node(1), Node(1)
+    pages = [
+        node.page(nic(0, port={"counters": {"link_downed": downed}}))
+        for node, downed in ((first, 0), (first, 0), (second, 1), (second, 2))
+    ]
+    text = counters.sentence("mlx5_0/1", "link_downed", 2, 0, 3600, "as the exporter has counted")
+    check = Check("host", "host.link_errors", HOST, GROUP, "mlx5_0/1", "fail", text, {"code": "link_errors"})
+    check.remedy = counters.REMEDY
+    expected = _alert(check)
+    expected["exp_labels"]["counter"] = "link_downed"
+    assert evaluated(tmp_path, pages, {"RdmaLinkErrors": [expected]}, "1h") == ""
 
 
 def test_an_hca_that_is_gone(tmp_path: Path) -> None:

@@ -116,10 +116,17 @@ _PROCESS = re.compile(r".{1,15}\[[0-9]{1,10}\]: ")
 PEERMEM = "nvidia_peermem"
 _MLX5, _BNXT = "drivers/net/ethernet/mellanox/mlx5/core/", "drivers/net/ethernet/broadcom/bnxt/bnxt.c"
 _IONIC, _AER = "drivers/net/ethernet/pensando/ionic/ionic_dev.c", "drivers/pci/pcie/aer.c"
-# The driver starts the function: mlx5's health.c (once "revovery succeded") and main.c, bnxt.c, ionic_dev.c.
+# The driver has started the function: mlx5's health.c (once "revovery succeded"), main.c, rl.c (once the firmware has
+# initialised the function) and en/params.h, bnxt.c, ionic_dev.c. mlx5 tells the firmware's version too early: before it
+# waits for the firmware (main.c, mlx5_function_enable), also if that never answers.
 _STARTED = (
-    r"health (?:recovery succeeded|revovery succeded)|: firmware version: [0-9]|: \S.* found at mem "
-    r"|: FW heartbeat restored at "
+    r"health (?:recovery succeeded|revovery succeded)|\bdevice recovered$|: Rate limit: [0-9]+ rates are supported"
+    r"|: MLX5E: StrdRq\(|: \S.* found at mem |: FW heartbeat restored at "
+)
+# It could not: main.c of mlx5 (mlx5_pci_slot_reset, mlx5_pci_resume, wait_fw_init, probe_one).
+_NOT_STARTED = (
+    r"\bdevice [Ff]ailed$|: Firmware over [0-9]+ MS in [a-z-]+ state, aborting"
+    r"|: wait[_ ]vital (?:timed out|failed )|\bmlx5_(?:init|load)_one failed with error code"
 )
 
 
@@ -141,9 +148,10 @@ RULES = (
         # Fatal error 3 is a function that was disabled, as a VF is when it is removed.
         codes.HCA_UNHEALTHY,
         r"device's health compromised|: Fatal error (?!3 )[0-9]+ detected|: health recovery (?:failed|flow aborted)"
-        r"|: synd 0x8: unrecoverable|Cold reset is required|: FW heartbeat stalled at |: Firmware reset aborted",
+        r"|: synd 0x8: unrecoverable|Cold reset is required|: FW heartbeat stalled at |: Firmware reset aborted"
+        f"|{_NOT_STARTED}",
         _STARTED,
-        (f"{_MLX5}health.c", _BNXT, _IONIC),
+        (f"{_MLX5}health.c", f"{_MLX5}main.c", _BNXT, _IONIC),
     ),
     Rule(
         codes.COMMAND_TIMEOUT,

@@ -104,7 +104,7 @@ def _of_port(port: Dict[str, Any], metric: str, labels: Mapping[str, str], value
 
 def _of_device(device: Dict[str, Any], metric: str, labels: Mapping[str, str], value: float) -> None:
     if metric == "rdma_device_info":
-        keys = ("pci_address", "driver", "board_id", "place")
+        keys = ("pci_address", "pf_address", "driver", "board_id", "place")
         device.update({key: labels.get(key, "") for key in keys})
     elif metric == "rdma_device_present":
         device["present"] = bool(value)

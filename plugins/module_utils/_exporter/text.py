@@ -16,7 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configurat
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.history import ACTIVE, History, Seen
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.kernel_faults import ENDING, KINDS, KernelFaults
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.look import ON_HOST, Known
-from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.owners import Owners
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.owners import PRIVILEGED, Owner, Owners
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.ports import Reading
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import PEERMEM_ERROR
 
@@ -73,25 +73,41 @@ class Metrics:
         return "\n".join(lines) + "\n" if lines else ""
 
 
-def rail_of(config: Configuration, reading: Reading, number: str) -> str:
-    """The rail of a port in the plan, empty if it is none."""
+def rail_of(config: Configuration, reading: Reading, number: str, held: bool) -> str:
+    """The rail of a port in the plan, empty if it is none.
+
+    A VF is in the rail of its port while a pod has it (``held``). Until then nothing has to bring up its link.
+    """
     for rail in config.rails:
-        # udev may have renamed the HCA since it was planned. A VF is in the rail of its port.
-        same = rail.hca == reading["name"] or (rail.pci and rail.pci in (reading["pci"], reading["pf"]))
-        if same and (str(rail.port) == number or reading["pf"]):
+        # udev may have renamed the HCA since it was planned.
+        own = rail.hca == reading["name"] or (rail.pci and rail.pci == reading["pci"])
+        of_pf = held and rail.pci and rail.pci == reading["pf"]
+        if of_pf or (own and (str(rail.port) == number or reading["pf"])):
             return rail.name
     return ""
+
+
+def _held(place: int, owners: Sequence[Owner]) -> bool:
+    """Whether a pod has a port; a privileged one only could, as it could all others."""
+    return place != ON_HOST or any(owner.how != PRIVILEGED for owner in owners)
 
 
 class _Port:
     """One port of an HCA, and where its metrics go; ``address`` is the PCI address of its netdev as well."""
 
     def __init__(
-        self, metrics: Metrics, config: Configuration, reading: Reading, number: str, netdev: str, address: str
+        self,
+        metrics: Metrics,
+        config: Configuration,
+        reading: Reading,
+        number: str,
+        netdev: str,
+        address: str,
+        held: bool,
     ) -> None:
         self._metrics, self._config, self._reading, self._number = metrics, config, reading, number
         self._port, self._netdev, self._address = reading["ports"][number], netdev, address
-        self.rail = rail_of(config, reading, number)
+        self.rail = rail_of(config, reading, number, held)
         self.labels: Labels = (("device", str(reading["name"])), ("port", number))
         # node_exporter has the same for what it finds itself, and a metric that two have is an error.
         self._as_node = bool(config.listen) or reading["place"] != ON_HOST
@@ -157,19 +173,27 @@ def of_hcas(metrics: Metrics, config: Configuration, known: Known, history: Hist
             seen = Seen(place, port["state_id"] == ACTIVE, port["counters"].get("link_downed"), downs)
             history.port(name, number, seen)
             netdev = port["netdev"] or (moved.name if moved else "")
-            written = _Port(metrics, config, reading, number, netdev, owners.address(reading, port))
+            having = owners.of(reading, port)
+            address, held = owners.address(reading, port), _held(place, having)
+            written = _Port(metrics, config, reading, number, netdev, address, held)
             written.write()
             written.stats(port.get("stats") or known.of_links.get(moved.pci if moved else "", {}))
             flaps = history.flaps[name][number]
             metrics.add("rdma_port_flaps_total", "Times that the link went down between looks.", flaps, written.labels)
-            for owner in owners.of(reading, port):
+            for owner in having:
                 said = (*written.labels, *owner._asdict().items(), ("rail", written.rail), ("gpu", gpus))
                 metrics.add("rdma_port_pod_info", "Pods and containers that hold a port.", 1, said)
 
 
 def _device(metrics: Metrics, name: str, reading: Reading, gpus: Sequence[str]) -> None:
     labels: Labels = (("device", name),)
-    info = [("pci_address", "pci"), ("driver", "driver"), ("firmware_version", "firmware"), ("board_id", "board")]
+    info = [
+        ("pci_address", "pci"),
+        ("pf_address", "pf"),
+        ("driver", "driver"),
+        ("firmware_version", "firmware"),
+        ("board_id", "board"),
+    ]
     said = (*labels, *((label, str(reading[key])) for label, key in info), ("gpu", ",".join(gpus)))
     place = "host" if reading["place"] == ON_HOST else "pod"
     metrics.add("rdma_device_info", "HCAs, and the GPUs that are nearest to each.", 1, (*said, ("place", place)))

@@ -93,6 +93,60 @@ def test_the_heartbeat_of_ionic(tmp_path: Path, messages: list[str], over: bool)
     assert found.fields["first"] == "0 s after boot"
 
 
+FATAL = "PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)"
+VERSION = "firmware version: 28.39.1002"
+NO_ANSWER = "wait_fw_init:203:(pid 77): Firmware over 120000 MS in pre-initializing state, aborting"
+RESUME = "mlx5_pci_resume Device state = 2 health sensors: 1 pci_status: 2. "
+RATES = "Rate limit: 127 rates are supported, range: 0Mbps to 97656Mbps"
+NETDEV = "MLX5E: StrdRq(1) RqSz(8) StrdSz(2048) RxCqeCmprss(0 basic)"
+
+
+@pytest.mark.parametrize(
+    ("messages", "over"),
+    [
+        # The driver tells the version of the firmware, and only then waits for it (main.c, mlx5_function_enable).
+        ([VERSION], {"pcie_fatal": False}),
+        ([RESUME + "Enter, loading driver..", "firmware version: 65535.65535.65535"], {"pcie_fatal": False}),
+        ([VERSION, NO_ANSWER], {"pcie_fatal": False, "hca_unhealthy": False}),
+        (
+            [VERSION, f"{NO_ANSWER.replace('pre-init', 'init')}", f"{RESUME}Done, err = -110, device Failed"],
+            {"pcie_fatal": False, "hca_unhealthy": False},
+        ),
+        (
+            ["mlx5_pci_slot_reset:2291:(pid 77): mlx5_pci_slot_reset: wait vital failed with error code: -110"],
+            {"pcie_fatal": False, "hca_unhealthy": False},
+        ),
+        (
+            ["mlx5_pci_slot_reset:1590:(pid 77): mlx5_pci_slot_reset: wait_vital timed out"],
+            {"pcie_fatal": False, "hca_unhealthy": False},
+        ),
+        # The firmware has initialised the function, but the driver could not use it.
+        (
+            [VERSION, RATES, "probe_one:1591:(pid 9): mlx5_init_one failed with error code -16"],
+            {"pcie_fatal": True, "hca_unhealthy": False},
+        ),
+        (
+            ["init_one:1365:(pid 9): mlx5_load_one failed with error code -110"],
+            {"pcie_fatal": False, "hca_unhealthy": False},
+        ),
+        ([VERSION, f"{RESUME}Done, err = 0, device recovered"], {"pcie_fatal": True}),
+        # As older kernels write it.
+        ([VERSION, "mlx5_pci_resume: device recovered"], {"pcie_fatal": True}),
+        # The driver was loaded again: InfiniBand, and Ethernet.
+        ([NO_ANSWER, VERSION, RATES], {"pcie_fatal": True, "hca_unhealthy": True}),
+        ([NO_ANSWER, VERSION, NETDEV], {"pcie_fatal": True, "hca_unhealthy": True}),
+    ],
+)
+def test_only_what_mlx5_says_after_its_start_ends_a_fault(
+    tmp_path: Path, messages: list[str], over: dict[str, bool]
+) -> None:
+    (tmp_path / "dev").mkdir()
+    lines = [f"6,{at},{at}000000,-;mlx5_core 0000:24:00.0: {said}\n" for at, said in enumerate([FATAL, *messages])]
+    (tmp_path / "dev/kmsg").write_text("".join(lines))
+    found = kernel_log.warnings(Tree(str(tmp_path)), {"0000:24:00.0": "mlx5_0"}) or []
+    assert {entry.code: "recovered" in entry.fields for entry in found} == over
+
+
 REFUSED = (
     "mlx5_cmd_out_err:838:(pid 9): ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3), syndrome (0x3)"
 )

@@ -55,7 +55,7 @@ class HealthNic:
     since: Optional[str] = field(metadata=about("When it last became sick; null if it never was."))
     well_since: Optional[str] = field(metadata=about("The first good look after that; null while it is sick."))
     times: int = field(metadata=about("How often it has become sick.", minimum=0))
-    bad: int = field(metadata=about("Looks in a row that found it sick.", minimum=0))
+    bad: int = field(metadata=about("Looks that found it sick since it was last well for long enough.", minimum=0))
     good: int = field(metadata=about("Looks in a row that did not.", minimum=0))
     findings: List[Finding] = field(metadata=about("What the last bad look found."))
     exempt: str = field(metadata=about("Why the inventory says to leave it alone; empty if it does not."))

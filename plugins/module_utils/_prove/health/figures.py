@@ -25,8 +25,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     PcieLink,
     PciFunction,
     Port,
+    Sriov,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.warnings import warning
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Counters
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.pci import is_address
 
@@ -48,6 +50,7 @@ _LAYERS = ("InfiniBand", "Ethernet")
 _POD = "pod"
 SOFTWARE = ("rxe", "siw")
 _FAULTS = ("faults", "active_faults")
+_DOWNED, _FLAPS = "link_downed", "flaps"
 # When a fault was over: the exporter only says that it is.
 _UNTOLD = "a time that it does not tell"
 # What the exporter does not tell, and a moved NIC has, or the pod could not use it.
@@ -122,9 +125,23 @@ def _port(number: int, own: Mapping[str, Any]) -> Port:
 
 
 def _counters(own: Mapping[str, Any]) -> Dict[str, int]:
-    """Those of the kernel; RoCE has none for links that went down, but the exporter has."""
-    flaps = own.get("flaps")
-    return {**({"link_downed": flaps} if is_integer(flaps) else {}), **own["counters"]}
+    """Those of the kernel, and how often the exporter has seen the link go down."""
+    flaps = own.get(_FLAPS)
+    return {**own["counters"], **({_FLAPS: int(flaps)} if flaps is not None and is_integer(flaps) else {})}
+
+
+def downs(before: Counters, after: Counters) -> Tuple[Counters, Counters]:
+    """Two readings in which ``link_downed`` is the kernel's counter, or the exporter's if that has grown more.
+
+    RoCE has no such counter, or one that stays 0 (mlx5). Of what happens while no exporter runs, only the kernel knows.
+    """
+    found = dict(before), dict(after)
+    for port in before.keys() & after.keys():
+        was, now = before[port], after[port]
+        grown = {name: now[name] - was[name] for name in (_DOWNED, _FLAPS) if name in was and name in now}
+        if _FLAPS in grown and grown[_FLAPS] > grown.get(_DOWNED, 0):
+            found[0][port], found[1][port] = ({**own, _DOWNED: own[_FLAPS]} for own in (was, now))
+    return found
 
 
 def _moved(name: str, device: Mapping[str, Any], figures: Figures) -> Hca:
@@ -135,6 +152,7 @@ def _moved(name: str, device: Mapping[str, Any], figures: Figures) -> Hca:
             ports.append(_port(int(number), own))
     address = str(device.get("pci_address") or "")
     function = PciFunction(address, "", "", "") if address else None
+    pf = str(device.get("pf_address") or "")
     board, driver = str(device.get("board_id") or ""), str(device.get("driver") or "")
     return Hca(
         name=name,
@@ -145,6 +163,7 @@ def _moved(name: str, device: Mapping[str, Any], figures: Figures) -> Hca:
         pcie_link=_link(device),
         uverbs=_THERE,
         ports=ports,
+        sriov=Sriov(role="vf", pf_address=pf) if is_address(pf) else Sriov(),
     )
 
 
@@ -152,6 +171,12 @@ def _is_moved(found: Sequence[Reason]) -> bool:
     """Whether a pod has a port, and it would be fit for workloads without that."""
     codes = {reason.code for reason in found}
     return reasons.IN_POD in codes and codes <= reasons.PASSING
+
+
+def _why(hca: Hca) -> List[Reason]:
+    """Why a port in a pod is not usable on the host."""
+    found = [reasons.reason(reasons.VF, pf_address=hca.sriov.pf_address)] if hca.sriov.role == "vf" else []
+    return [*found, reasons.reason(reasons.IN_POD)]
 
 
 def _judged(hcas: Sequence[Hca]) -> List[Warn]:
@@ -180,10 +205,10 @@ def complete(facts: Facts, figures: Optional[Figures]) -> Tuple[Facts, List[str]
         for name, device in known.devices.items()
         if device.get("place") == _POD and name not in here
     ]
-    moved = [hca for hca in present if hca.name in away and all(port.state for port in hca.ports)] + added
-    excluded = [
-        Excluded(hca.name, port.number, [reasons.reason(reasons.IN_POD)]) for hca in added for port in hca.ports
-    ]
+    # A VF is a part of its NIC, which is judged on the host; an older exporter does not tell which one is a VF.
+    nics = [hca for hca in added if hca.sriov.role != "vf"]
+    moved = [hca for hca in present if hca.name in away and all(port.state for port in hca.ports)] + nics
+    excluded = [Excluded(hca.name, port.number, _why(hca)) for hca in added for port in hca.ports]
     hcas = [_with_flaps(hca, known) for hca in present] + added
     found = replace(
         facts,
@@ -208,10 +233,9 @@ def _with_function(hca: Hca, figures: Figures) -> Hca:
 def _with_flaps(hca: Hca, figures: Figures) -> Hca:
     ports = []
     for port in hca.ports:
-        own = figures.ports.get(f"{hca.name}/{port.number}")
-        flaps = own.get("flaps") if own and "link_downed" not in port.error_counters else None
-        more = {"link_downed": int(flaps)} if flaps is not None and is_integer(flaps) else {}
-        ports.append(replace(port, error_counters={**port.error_counters, **more}) if more else port)
+        own = figures.ports.get(f"{hca.name}/{port.number}", {})
+        counters = _counters({**own, "counters": port.error_counters})
+        ports.append(replace(port, error_counters=counters))
     return replace(hca, ports=ports)
 
 

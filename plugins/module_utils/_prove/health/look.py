@@ -58,8 +58,8 @@ def _grown(node: HostEvidence, before: HostMemory, now: int) -> List[Check]:
     seconds = float(now - before.looked)
     if node.facts is None or not before.looked or not 0 < seconds <= _LONGEST:
         return []
-    after = counters.readings(node.facts)
-    made = counters.judged(node, before.counters, after, seconds, "since the last look")
+    earlier, later = figures.downs(before.counters, counters.readings(node.facts))
+    made = counters.judged(node, earlier, later, seconds, "since the last look")
     return node.guarded("its error counters", lambda: made)
 
 
@@ -69,7 +69,8 @@ def _remembered(
     if node.facts is None:
         return replace(before, group=node.group)
     looks = nics.of_host(node, checks, judged)
-    return memory.looked(before, node.group, looks, counters.readings(node.facts), now)
+    wanted = health_policy.hysteresis(node.values)
+    return memory.looked(before, node.group, looks, counters.readings(node.facts), now, wanted)
 
 
 def _states(node: HostEvidence, known: HostMemory, now: int, today: datetime.date) -> Iterator[Tuple[str, NicState]]:
@@ -80,7 +81,7 @@ def _states(node: HostEvidence, known: HostMemory, now: int, today: datetime.dat
         if state != WELL and nic.seen != now:
             state = UNSEEN
         found = health_policy.of_nic(exempt, nic.name, key, today)
-        check = nic.findings[0].check if nic.bad and nic.findings else ""
+        check = nic.findings[0].check if nic.is_sick and nic.findings else ""
         reason = found.text if found else ""
         yield key, NicState(node.host, key, nic.name, tuple(nic.functions), state, nic.bad, check, reason)
 
@@ -88,7 +89,9 @@ def _states(node: HostEvidence, known: HostMemory, now: int, today: datetime.dat
 def _node(node: HostEvidence, known: HostMemory, well: Set[str]) -> NodeState:
     strategy = registry.of_host(node.values)
     driver = strategy.driver if strategy else ""
-    return NodeState(node.group, len(known.nics), health_policy.policy(node.values), driver, frozenset(well))
+    functions = {key: tuple(nic.functions) for key, nic in known.nics.items()}
+    policy = health_policy.policy(node.values)
+    return NodeState(node.group, len(known.nics), policy, driver, frozenset(well), functions)
 
 
 def _completed(node: HostEvidence, told: Optional[Figures]) -> Tuple[HostEvidence, List[str]]:

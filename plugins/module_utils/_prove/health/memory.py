@@ -57,7 +57,8 @@ class Event:
 class NicMemory:
     """One NIC.
 
-    ``bad`` and ``good`` count the looks in a row that found it sick or not, ``times`` how often it has become sick.
+    ``bad`` counts the looks that found it sick since it was last well for long enough, ``good`` those in a row that did
+    not, ``times`` how often it has become sick.
     ``since`` is when it last became sick, ``well_since`` the first good look after that; ``seen`` is the last look.
     ``effect`` is the strongest one of its rules, empty without any. ``history`` has the newest events last.
     """
@@ -74,11 +75,16 @@ class NicMemory:
     effect: str = ""
     history: List[Event] = field(default_factory=list)
 
+    @property
+    def is_sick(self) -> bool:
+        """By the last look at it."""
+        return self.bad > 0 and self.good == 0
+
     def state(self, now: int, wanted: Hysteresis) -> str:
         """Whether it is sick, or has been well for as long as is wanted."""
         if not self.seen:
             return UNSEEN
-        if self.bad:
+        if self.is_sick:
             return SICK
         settled = self.well_since is not None and now - self.well_since >= wanted.seconds
         return WELL if settled and self.good >= wanted.looks else SETTLING
@@ -102,12 +108,12 @@ def _after(before: NicMemory, event: Event) -> List[Event]:
     return [*before.history, replace(event, findings=findings)][-_EVENTS:]
 
 
-def _looked(before: NicMemory, look: NicLook, now: int) -> NicMemory:
+def _looked(before: NicMemory, look: NicLook, now: int, wanted: Hysteresis) -> NicMemory:
     known = replace(before, name=look.name, functions=list(look.functions) or before.functions)
     if not look.seen:
         return known
     if look.findings:
-        again = before.bad == 0
+        again = not before.is_sick
         findings = list(look.findings)
         is_new = again or {finding.check for finding in findings} != {finding.check for finding in before.findings}
         return replace(
@@ -122,24 +128,40 @@ def _looked(before: NicMemory, look: NicLook, now: int) -> NicMemory:
             history=_after(before, Event(now, SICK, findings)) if is_new else before.history,
         )
     first = before.well_since is None
-    return replace(
+    found = replace(
         known,
         seen=now,
-        bad=0,
         good=before.good + 1,
         well_since=now if first else before.well_since,
-        history=_after(before, Event(now, WELL)) if before.bad else before.history,
+        history=_after(before, Event(now, WELL)) if before.is_sick else before.history,
     )
+    # A link that goes down every few looks never has as many bad ones without a good one between them.
+    return replace(found, bad=0) if found.state(now, wanted) == WELL else found
 
 
-def looked(before: HostMemory, group: str, looks: Sequence[NicLook], counters: Counters, now: int) -> HostMemory:
+def _parts(looks: Sequence[NicLook], nics: Mapping[str, NicMemory]) -> List[str]:
+    """Remembered NICs that are VFs of a NIC, and that nothing is said against any more.
+
+    They were sick themselves, or an older exporter did not tell that they are VFs.
+    """
+    functions = {address for look in looks if look.seen for address in look.functions if address != look.key}
+    return sorted(functions & nics.keys() - {look.key for look in looks})
+
+
+def looked(
+    before: HostMemory, group: str, looks: Sequence[NicLook], counters: Counters, now: int, wanted: Hysteresis
+) -> HostMemory:
     """What is known of a host after a look at it. A NIC that is not there any more stays as it was for some weeks.
 
     A pod may have it for as long as that, and its exporter may say nothing.
     """
     nics = {key: nic for key, nic in before.nics.items() if now - nic.seen < _REMEMBERED}
-    for look in looks:
-        nics[look.key] = _looked(nics.get(look.key, NicMemory(look.name)), look, now)
+    parts = _parts(looks, nics)
+    for key in parts:
+        if nics[key].state(now, wanted) == WELL and not nics[key].effect:
+            del nics[key]
+    for look in [*looks, *(NicLook(key, nics[key].name, (key,)) for key in parts if key in nics)]:
+        nics[look.key] = _looked(nics.get(look.key, NicMemory(look.name)), look, now, wanted)
     return HostMemory(group, now, nics, counters)
 
 

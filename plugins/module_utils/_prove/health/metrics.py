@@ -38,11 +38,12 @@ def metrics(whole: HealthDocument) -> str:
             check = nic.findings[0].check if nic.findings else ""
             sick[(*own, clean(check), "true" if nic.exempt else "false")] = 1
         effects.update({(*own, effect): 1 for effect in nic.effects or ()})
-    looked: Dict[Labels, int] = {(clean(host),): seconds(at)[()] for host, at in whole.hosts.items() if at}
+    # Without a series, nothing would tell of a host that was never reached.
+    looked: Dict[Labels, int] = {(clean(host),): seconds(at).get((), 0) for host, at in whole.hosts.items()}
     nic_labels = ("host", "group", "device", "pci_address")
     lines = [
         *gauge(f"{_PREFIX}_run_timestamp_seconds", "Time of the last run of health.", (), seconds(whole.created)),
-        *gauge(f"{_PREFIX}_host_timestamp_seconds", "When a host was last looked at.", ("host",), looked),
+        *gauge(f"{_PREFIX}_host_timestamp_seconds", "When a host was last looked at, 0: never.", ("host",), looked),
         *gauge(f"{_PREFIX}_nics", "NICs by state.", ("group", "state"), states),
         *gauge(f"{_PREFIX}_sick", "A NIC that is sick (always 1).", (*nic_labels, "check", "exempt"), sick),
         *gauge(f"{_PREFIX}_rule", "A NIC that has a DeviceTaintRule (always 1).", (*nic_labels, "effect"), effects),

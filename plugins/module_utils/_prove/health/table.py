@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.docume
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import SETTLING, SICK, UNSEEN
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.report.text import clean
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import aligned, counted, joined
 
 UP_TO = 40
@@ -105,7 +106,7 @@ def _findings(whole: HealthDocument) -> List[str]:
 
 
 def headline(whole: HealthDocument) -> str:
-    """How many NICs are sick."""
+    """How many NICs are sick, and of which hosts nothing is known."""
     every = sum(group.nics for group in whole.groups.values())
     sick, unseen = (sum(group.states[state] for group in whole.groups.values()) for state in (SICK, UNSEEN))
     # Not those of which nothing bad was ever seen.
@@ -114,6 +115,8 @@ def headline(whole: HealthDocument) -> str:
     head = f"{sick} of {counted(every, 'NIC')} {'is' if sick == 1 else 'are'} sick"
     barred = "unknown how many are kept from new pods" if whole.rules is None else f"{kept} kept from new pods"
     more = [barred, f"{unseen} could not be looked at" if unseen else "", f"{settling} settling" if settling else ""]
+    never = [host for host, at in whole.hosts.items() if not at]
+    more += [f"{fold(never)} {'was' if len(never) == 1 else 'were'} never looked at"] if never else []
     return ", ".join([head, *filter(None, more)])
 
 

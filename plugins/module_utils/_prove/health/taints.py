@@ -7,7 +7,8 @@
 """Which NICs get a device taint: one pure function of what is known, and of what the cluster has.
 
 A rule is never made stronger than the policy of the group says. It informs first (effect ``None``), and bars new pods
-after so many bad looks in a row as the policy wants. Where new bars would exceed the budget, none of them is made.
+after so many bad looks as the policy wants, unless the NIC was well for long enough between them. Where new bars would
+exceed the budget, none of them is made.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ TAINTED, INFORMED, EXEMPT, HELD, OVER, NO_DEVICE, NO_TAINTS, LEFT = (
 
 @dataclass(frozen=True)
 class NicState:
-    """A NIC that is not known to be well: its state (``memory.STATES``), and the bad looks in a row.
+    """A NIC that is not known to be well: its state (``memory.STATES``), and the bad looks since it was well.
 
     ``check`` is the first finding, the value of the taint. ``exempt`` is why it is left alone, empty if it is not.
     """
@@ -69,7 +70,7 @@ class NodeState:
     """A host of the fleet: its group, how many NICs it has, and what its group allows.
 
     ``driver`` is the DRA driver of its strategy, empty where the strategy has none. ``well`` are the keys of the NICs
-    that have been well for long enough.
+    that have been well for long enough, ``functions`` the PCI addresses of all NICs by their keys.
     """
 
     group: str
@@ -77,11 +78,14 @@ class NodeState:
     policy: Policy
     driver: str
     well: FrozenSet[str] = frozenset()
+    functions: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
 
 
 def node_state(value: Mapping[str, Any]) -> NodeState:
     """A host from its dictionary. Raises TypeError, ValueError."""
-    return NodeState(**{**value, "policy": Policy(**value["policy"]), "well": frozenset(value["well"])})
+    functions = {key: tuple(addresses) for key, addresses in dict(value["functions"]).items()}
+    policy, well = Policy(**value["policy"]), frozenset(value["well"])
+    return NodeState(**{**value, "policy": policy, "well": well, "functions": functions})
 
 
 def nic_state(value: Mapping[str, Any]) -> NicState:
@@ -113,6 +117,11 @@ class Rule:
     device: str
     effect: str
     value: str
+
+    @property
+    def at(self) -> Tuple[str, str, str]:
+        """The device."""
+        return (self.driver, self.pool, self.device)
 
 
 @dataclass
@@ -170,16 +179,25 @@ class _Planning:
     ) -> None:
         self._nodes, self._nics = nodes, nics
         self._rules: Dict[Tuple[str, str], List[Rule]] = {}
+        self._of_device: Dict[Tuple[str, str, str], Rule] = {}
         for rule in rules:
             self._rules.setdefault((rule.host, rule.nic), []).append(rule)
+            self._of_device[rule.at] = rule
         self._devices: Dict[Tuple[str, str], List[Device]] = {}
         for device in devices:
             if device.node in nodes and device.driver == nodes[device.node].driver and device.pci:
                 self._devices.setdefault((device.node, device.pci), []).append(device)
         self.done = TaintPlan()
 
-    def _keep(self, at: Tuple[str, str]) -> None:
-        self.done.rules += self._rules.get(at, [])
+    def _keep(self, nic: NicState) -> None:
+        own = self._rules.get((nic.host, nic.key), [])
+        if own:
+            # A VF that was sick itself has a rule of its own, and is no better than its PF.
+            devices = {(each.driver, each.pool, each.name) for each in self._devices_of(nic.host, nic.functions)}
+            self.done.rules += [*own, *(rule for at, rule in self._of_device.items() if at in devices)]
+
+    def _devices_of(self, host: str, functions: Iterable[str]) -> List[Device]:
+        return [device for pci in functions for device in self._devices.get((host, pci), ())]
 
     def _wish(self, nic: NicState) -> Optional[_Wish]:
         """What a sick NIC should have; where that is not to be decided here, its outcome is noted."""
@@ -191,10 +209,10 @@ class _Planning:
         if not node.driver:
             self.done.outcomes[at] = NO_TAINTS
             return None
-        devices = [device for pci in nic.functions for device in self._devices.get((nic.host, pci), ())]
+        devices = self._devices_of(nic.host, nic.functions)
         if not devices:
             # The driver may be restarting: what there is stays.
-            self._keep(at)
+            self._keep(nic)
             self.done.outcomes[at] = LEFT if current else NO_DEVICE
             return None
         confirmed = nic.bad >= node.policy.confirm or bars(current)
@@ -205,13 +223,18 @@ class _Planning:
             effect = current or INFORMS
         return _Wish(nic, current, effect, tuple(devices))
 
-    def _barred(self) -> Dict[Tuple[str, str], str]:
-        """Host and PCI address, and host, of devices that no new pod gets already, without the plan's new bars."""
-        found = {at: at[0] for at, devices in self._devices.items() if any(device.barred for device in devices)}
-        for rule in self.done.rules:
-            if bars(rule.effect):
-                found.setdefault((rule.host, rule.nic), rule.host)
-        return found
+    def _barred(self) -> Counter[str]:
+        """How many NICs of each host no new pod gets already, without the plan's new bars.
+
+        A driver also publishes what is none of them, such as ports of the LAN: what others do with that is their own.
+        """
+        found = {(rule.host, rule.nic) for rule in self.done.rules if bars(rule.effect)}
+        for host, node in self._nodes.items():
+            for key, functions in node.functions.items():
+                devices = self._devices_of(host, functions)
+                if devices and all(device.barred for device in devices):
+                    found.add((host, key))
+        return Counter(host for host, _key in found)
 
     def _settle(self, wish: _Wish, effect: str) -> None:
         self.done.rules += [
@@ -232,7 +255,7 @@ class _Planning:
                 if nic.exempt:
                     self.done.outcomes[at] = EXEMPT
                 elif at in self._rules:
-                    self._keep(at)
+                    self._keep(nic)
                     self.done.outcomes[at] = LEFT
             elif nic.state == SICK:
                 wish = self._wish(nic)
@@ -247,13 +270,31 @@ class _Planning:
             if wish.at in refused:
                 self.done.outcomes[wish.at] = OVER
             self._settle(wish, (wish.current or INFORMS) if wish.at in refused else wish.effect)
+        self.done.rules = self._one_for_each_device()
         return self.done
+
+    def _one_for_each_device(self) -> List[Rule]:
+        """The strongest rule for each device: a VF with a finding of its own is a NIC, and a function of its PF.
+
+        Of equal ones, that of the VF itself, so that either of the two can become well before the other.
+        """
+        own = {
+            (device.driver, device.pool, device.name): device.pci
+            for devices in self._devices.values()
+            for device in devices
+        }
+        found: Dict[Tuple[str, str, str], Rule] = {}
+        for rule in sorted(self.done.rules, key=lambda rule: rule.nic != own.get(rule.at)):
+            before = found.setdefault(rule.at, rule)
+            if _rank(rule.effect) > _rank(before.effect):
+                found[rule.at] = rule
+        return list(found.values())
 
     def _others(self, listed: Set[Tuple[str, str]]) -> None:
         """Rules for NICs of which nothing is known stay; only those for NICs that are well, or of no host, go."""
         for host, key in self._rules:
             if (host, key) not in listed and host in self._nodes and key not in self._nodes[host].well:
-                self._keep((host, key))
+                self.done.rules += self._rules[host, key]
         lost = sorted({host for host, _nic in self._rules if host not in self._nodes}, key=natural_key)
         if lost:
             self.done.notes.append(f"{fold(lost)}: no longer in the inventory, so the rules for their NICs are removed")
@@ -261,8 +302,7 @@ class _Planning:
     def _over_budget(self, new: Sequence[_Wish]) -> Set[Tuple[str, str]]:
         """Those of the new bars that are not made, because of a node or of the whole group."""
         refused: Set[Tuple[str, str]] = set()
-        barred = self._barred()
-        taken = Counter(barred.values())
+        taken = self._barred()
         for host in dict.fromkeys(wish.nic.host for wish in new):
             node, own = self._nodes[host], [wish for wish in new if wish.nic.host == host]
             if node.nics - taken[host] - len(own) < node.policy.keep:

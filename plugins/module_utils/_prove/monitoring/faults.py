@@ -57,10 +57,12 @@ def _counters() -> List[Alert]:
         for name, rate in thresholds.PER_SECOND.items()
     ]
     found += [_counter(name, _grown(series.of_counter(name), 0, _EVER), 0, _EVER) for name in thresholds.NEVER]
-    # The kernel counts no links of RoCE that went down, but the exporter does.
+    # The kernel counts no links of RoCE that went down, or always 0 (mlx5), but the exporter does. What happens while
+    # no exporter runs is only in the kernel's counter: the greater one counts.
     downed = series.of_counter(_LINK_DOWNED)
-    either = f"{_grown(downed, 0, _EVER)} or ({_grown(_FLAPS, 0, _EVER)} unless {downed})"
-    return [*found, _counter(_LINK_DOWNED, either, 0, _EVER)]
+    more = f"increase({downed}[{_EVER}s]) > increase({_FLAPS}[{_EVER}s])"
+    greater = f"{more} or {_grown(_FLAPS, 0, _EVER)} or {_grown(downed, 0, _EVER)}"
+    return [*found, _counter(_LINK_DOWNED, greater, 0, _EVER)]
 
 
 def _reported() -> List[Alert]:

@@ -105,11 +105,12 @@ def health() -> List[Alert]:
         _of_run(
             "RdmaHostUnseen",
             "warn",
-            f"time() - {looked} > {_HEALTH_OLDEST}\nand on () time() - {_HEALTH_RUN} < {_HEALTH_OLDEST}",
-            f"{label('host')}: health has not looked at it for {_AGE}",
+            f"({looked} == 0 or time() - {looked} > {_HEALTH_OLDEST})\n"
+            f"and on () time() - {_HEALTH_RUN} < {_HEALTH_OLDEST}",
+            f"{label('host')}: health has {templates.word({0: 'never looked at it'}, f'not looked at it for {_AGE}')}",
             "Find out why it cannot be reached; until then, its NICs keep their state and their rules.",
             line("health", ["--limit", templates.argument("host")]),
-            "health runs, but has not looked at a host for more than 1 h",
+            "health runs, but has never looked at a host, or not for more than 1 h",
         ),
     ]
 

@@ -79,7 +79,7 @@ def test_since_when_and_how_often(facts: dict[str, Any], sick: dict[str, Any]) -
     found = looked(facts, found.memory, NOW + 120, **RATE)
     assert (nic(found).good, nic(found).well_since, nic(found).since) == (1, NOW + 120, NOW)
     found = looked(sick, found.memory, NOW + 180, **RATE)
-    assert (nic(found).bad, nic(found).times, nic(found).since, nic(found).well_since) == (1, 2, NOW + 180, None)
+    assert (nic(found).bad, nic(found).times, nic(found).since, nic(found).well_since) == (3, 2, NOW + 180, None)
 
 
 def test_the_history_of_a_nic(facts: dict[str, Any], sick: dict[str, Any]) -> None:
@@ -153,12 +153,46 @@ def test_well_again_after_so_many_looks_and_seconds(
     assert [each.state for each in found.nics] == ([] if state == "well" else [state])
 
 
+@pytest.mark.parametrize(
+    ("pattern", "bad"),
+    [
+        # One blip, two with enough good looks between them, and a link that goes down every second or third look.
+        ("b", 1),
+        ("bggg", 0),
+        ("bgggb", 1),
+        ("bb", 2),
+        ("bgb", 2),
+        ("bggb", 2),
+        ("bgbg", 2),
+        ("bgbggg", 0),
+    ],
+)
+def test_bad_looks_count_until_the_nic_is_well(
+    facts: dict[str, Any], sick: dict[str, Any], pattern: str, bad: int
+) -> None:
+    found, now = looked(facts, **RATE), NOW
+    for letter in pattern:
+        now += 300
+        found = looked(sick if letter == "b" else facts, found.memory, now, **RATE)
+    assert nic(found).bad == bad
+    assert nic(found).is_sick is pattern.endswith("b")
+
+
 def test_a_host_without_facts_keeps_what_is_known_of_it(sick: dict[str, Any]) -> None:
     first = looked(sick, **RATE)
     found = looked(None, first.memory, NOW + 60)
     assert found.memory == first.memory
     assert [each.state for each in found.nics] == ["unseen"]
     assert found.nodes["lab-01"].well == frozenset()
+
+
+def test_a_host_that_was_never_reached_is_told(facts: dict[str, Any]) -> None:
+    whole = document(looked(None), {"rules": []}, "2027-01-15T08:00:00Z", "1.0.0")
+    assert 'zerocopy_rdma_health_host_timestamp_seconds{host="lab-01"} 0' in metrics(whole).splitlines()
+    assert table(whole).startswith("0 of 0 NICs are sick, 0 kept from new pods, lab-01 was never looked at (collection")
+    known = document(looked(facts), {"rules": []}, "2027-01-15T08:00:00Z", "1.0.0")
+    assert f'zerocopy_rdma_health_host_timestamp_seconds{{host="lab-01"}} {NOW}' in metrics(known).splitlines()
+    assert "never" not in table(known)
 
 
 def test_counters_are_judged_between_looks(facts: dict[str, Any]) -> None:
@@ -233,6 +267,73 @@ def test_a_nic_that_has_left_the_host_is_judged_by_its_exporter(facts: dict[str,
     assert nic(old) == nic(first)
 
 
+VF = "0000:66:00.2"
+
+
+def vf_in_pod(state: int = 4, **more: Any) -> dict[str, Any]:
+    """What the exporter tells of a VF of the NIC (netns mode exclusive)."""
+    port = told(state)["ports"]["mlx5_0/1"]
+    device = {"pci_address": VF, "driver": "mlx5_core", "board_id": "", "place": "pod", **more}
+    return {"age": 5.0, "devices": {"mlx5_1": device}, "ports": {"mlx5_1/1": port}}
+
+
+def unplugged(facts: dict[str, Any]) -> dict[str, Any]:
+    """The cable of the NIC, which is on the host."""
+    found = changed(facts, **DOWN)
+    down = {"code": "port_down", "text": "mlx5_0/1 is DOWN", "fields": {}}
+    found["usable"] = []
+    found["excluded"] = [{"hca": "mlx5_0", "port": 1, "reasons": [down]}]
+    found["warnings"] = [{**down, "subject": "mlx5_0/1"}]
+    return found
+
+
+@pytest.mark.parametrize("state", [4, 1])
+def test_a_vf_in_a_pod_is_a_part_of_its_nic(facts: dict[str, Any], state: int) -> None:
+    sent = vf_in_pod(state, pf_address=NIC)
+    well = looked(facts, told=sent)
+    assert [(each.name, each.functions, each.bad) for each in well.memory["lab-01"].nics.values()] == [
+        ("mlx5_0", [NIC, VF], 0)
+    ]
+    found = looked(unplugged(facts), well.memory, NOW + 60, told=sent)
+    assert [(each.name, each.state, each.check) for each in found.nics] == [("mlx5_0", "sick", "port_state")]
+    assert found.nodes["lab-01"].nics == 1
+
+
+def test_a_vf_with_a_fault_of_its_own_is_still_judged(facts: dict[str, Any]) -> None:
+    sent = vf_in_pod(pf_address=NIC, faults={"hca_unhealthy": 1}, active_faults={"hca_unhealthy": 1})
+    found = looked(facts, told=sent)
+    assert [(each.key, each.check) for each in found.nics if each.state == "sick"] == [(VF, "kernel_log")]
+
+
+def test_a_vf_that_was_a_nic_is_a_part_of_its_pf_once_it_is_well(facts: dict[str, Any]) -> None:
+    fault: dict[str, Any] = {"faults": {"hca_unhealthy": 1}, "active_faults": {"hca_unhealthy": 1}}
+    found = looked(facts, told=vf_in_pod(pf_address=NIC, **fault))
+    known = memory.tainted(found.memory, {("lab-01", VF): "NoSchedule"}, NOW + 1)
+    states = []
+    for number in range(1, 6):
+        now = NOW + 300 * number
+        found = looked(facts, known, now, told=vf_in_pod(pf_address=NIC))
+        states.append({each.key: each.state for each in found.nics}.get(VF, "well"))
+        # The rule goes, as a run without a cluster cannot do it, only in the fourth one.
+        known = memory.tainted(found.memory, {("lab-01", VF): "NoSchedule"} if number < 4 else {}, now)
+        assert (VF in found.nodes["lab-01"].well) == (number in (3, 4))
+    assert states == ["settling", "settling", "well", "well", "well"]
+    assert sorted(found.memory["lab-01"].nics) == [NIC]
+
+
+def test_a_vf_that_an_older_exporter_made_a_nic_is_forgotten(facts: dict[str, Any]) -> None:
+    found = looked(facts, told=vf_in_pod())
+    for number in range(1, 5):
+        found = looked(facts, found.memory, NOW + 300 * number, told=vf_in_pod(pf_address=NIC))
+    assert sorted(found.memory["lab-01"].nics) == [NIC]
+
+
+@pytest.mark.parametrize("address", [{}, {"pf_address": ""}, {"pf_address": "../x"}, {"pf_address": 7}])
+def test_what_an_older_exporter_tells_of_a_vf_is_read_as_before(facts: dict[str, Any], address: dict[str, Any]) -> None:
+    found = looked(facts, told=vf_in_pod(**address))
+    assert sorted(found.memory["lab-01"].nics) == [NIC, VF]
+
+
 def test_a_software_device_is_the_same_nic_while_its_netdev_is_in_a_pod(facts: dict[str, Any]) -> None:
     away = in_pod(facts, **DOWN)
     away["hcas"][0]["pci"] = None
@@ -242,14 +343,35 @@ def test_a_software_device_is_the_same_nic_while_its_netdev_is_in_a_pod(facts: d
     assert [*looked(away, told=told(pci_address="../x"), **RATE).memory["lab-01"].nics] == ["mlx5_0"]
 
 
-def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any]) -> None:
-    bare = changed(facts, error_counters={})
+@pytest.mark.parametrize("kernel", [{}, {"link_downed": 0}])
+def test_flaps_count_where_the_kernel_counts_none(facts: dict[str, Any], kernel: dict[str, int]) -> None:
+    bare = changed(facts, error_counters=kernel)
     first = looked(bare, told={**told(flaps=3), "devices": {}})
     found = looked(bare, first.memory, NOW + 60, told={**told(flaps=4), "devices": {}})
     assert [finding.check for finding in nic(found).findings] == ["link_errors"]
     # The exporter was restarted.
     again = looked(bare, first.memory, NOW + 60, told={**told(flaps=0), "devices": {}})
     assert nic(again).bad == 0
+
+
+@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "flaps", "count"),
+    [((0, 0), (0, 2), 2), ((0, 3), (0, 1), 3), ((0, 1), (5, 0), 1), ((4, 4), (7, 7), 0), ((9, 0), (3, 4), 1)],
+)
+def test_of_two_counters_of_links_that_went_down_the_one_that_grew_more_counts(
+    facts: dict[str, Any], away: bool, kernel: tuple[int, int], flaps: tuple[int, int], count: int
+) -> None:
+    known: Memory = {}
+    for number in range(2):
+        own = {"link_downed": kernel[number]}
+        here = gone(facts) if away else changed(facts, error_counters=own)
+        figures_of = told(flaps=flaps[number], counters=own)
+        sent = figures_of if away else {**figures_of, "devices": {}}
+        found = looked(here, known, NOW + 60 * number, told=sent)
+        known = found.memory
+    expected = f"mlx5_0/1 counted {count} link_downed in 60 s, since the last look"
+    assert [finding.text for finding in nic(found).findings] == ([expected] if count else [])
 
 
 def faults(active: bool = True, address: Any = NIC, **counts: Any) -> dict[str, Any]:
@@ -274,7 +396,8 @@ def test_faults_that_only_the_exporter_still_knows_are_judged_by_the_same_rule(
     (check,) = [check for check in found.checks if check.id == "host.kernel_log"]
     assert check.remedy.startswith("Power-cycle the node")
     over = looked(now, found.memory, NOW + 120, told=faults(active=False, hca_unhealthy=2), **RATE)
-    assert (nic(over).bad, nic(over).good) == (0, 1)
+    assert (nic(over).is_sick, nic(over).good) == (False, 1)
+    assert [(state.state, state.check) for state in over.nics] == [("settling", "")]
     assert [check.verdict for check in over.checks if check.id == "host.kernel_log"] == ["warn"]
     # What only warns when facts have it, only warns here.
     hot = looked(now, first.memory, NOW + 60, told=faults(hca_temperature=1), **RATE)
@@ -337,6 +460,10 @@ def test_what_is_written_is_read_back_the_same(sick: dict[str, Any]) -> None:
     found = looked(sick, **RATE)
     assert memory.read(memory.text(found.memory)) == found.memory
     assert look.read(look.kept(found)) == found
+
+
+def test_a_plan_knows_the_functions_of_all_nics(facts: dict[str, Any]) -> None:
+    assert looked(facts).nodes["lab-01"].functions == {NIC: (NIC,)}
 
 
 def test_the_configuration_of_the_exporter_is_where_prepare_writes_it() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleActionFail
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.health_policy import Hysteresis
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health import memory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.memory import Event, HostMemory, NicMemory
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.health.nics import Finding, NicLook
@@ -54,7 +55,7 @@ def test_what_earlier_versions_remembered_goes_on(path: Path) -> None:
     (nic,) = [nic for host in before.values() for nic in host.nics.values() if nic.bad]
     assert (nic.name, nic.times, [finding.check for finding in nic.findings]) == ("mlx5_1", 1, ["pcie_link"])
     look = NicLook("0000:8a:00.0", "mlx5_1", ("0000:8a:00.0",))
-    after = memory.looked(before["v100-02"], "v100", [look], {}, nic.seen + 60)
+    after = memory.looked(before["v100-02"], "v100", [look], {}, nic.seen + 60, Hysteresis(3, 600))
     assert (after.nics[look.key].since, after.nics[look.key].well_since) == (nic.since, nic.seen + 60)
     assert memory.read(memory.text({"v100-02": after})) == {"v100-02": after}
 

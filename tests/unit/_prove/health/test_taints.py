@@ -46,7 +46,8 @@ def rule(host: str = "n1", number: int = 0, effect: str = "NoSchedule") -> Rule:
 
 
 def node(policy: Policy = BARRING, nics: int = 4, group: str = "h100", **more: Any) -> NodeState:
-    return NodeState(group, nics, policy, DRIVER, **more)
+    functions = {nic(number=number).key: nic(number=number).functions for number in range(nics)}
+    return NodeState(group, nics, policy, DRIVER, **{"functions": functions, **more})
 
 
 def plan(
@@ -102,6 +103,31 @@ def test_all_functions_of_a_nic_have_a_rule() -> None:
     assert {each.nic for each in found.rules} == {"0000:00:00.0"}
 
 
+def test_a_vf_that_is_sick_itself_has_one_rule_the_strongest() -> None:
+    pf = replace(nic(), functions=("0000:00:00.0", "0000:01:00.0"))
+    for bad, vf_bad, vf_rule in (
+        (2, 2, (nic(number=1).key, "NoSchedule")),
+        (2, 1, (pf.key, "NoSchedule")),
+        (1, 2, (nic(number=1).key, "NoSchedule")),
+    ):
+        found = plan(replace(pf, bad=bad), nic(number=1, bad=vf_bad))
+        assert [(each.nic, each.effect) for each in found.rules if each.device == "pci-1"] == [vf_rule]
+        assert len({taints.rule_name("set", each) for each in found.rules}) == len(found.rules) == 2
+        # The next run with the same looks changes nothing.
+        again = taints.plan(
+            {"n1": node()}, [replace(pf, bad=bad), nic(number=1, bad=vf_bad)], [device(), device(number=1)], found.rules
+        )
+        assert set(again.rules) == set(found.rules)
+
+
+def test_a_vf_that_is_well_before_its_pf_stays_barred_as_long() -> None:
+    pf = replace(nic(state="settling"), functions=("0000:00:00.0", "0000:01:00.0"))
+    vf = frozenset([nic(number=1).key])
+    found = plan(pf, rules=[rule(), rule(number=1)], well=vf)
+    assert {each.device: each.effect for each in found.rules} == {"pci-0": "NoSchedule", "pci-1": "NoSchedule"}
+    assert plan(rules=[rule(), rule(number=1)], well=vf | {pf.key}).rules == []
+
+
 def test_devices_of_another_driver_or_node_are_nobodys() -> None:
     others = [replace(device(), driver="gpu.nvidia.com"), replace(device(), node="n2"), replace(device(), pci=None)]
     assert plan(nic(), devices=others).rules == []
@@ -150,6 +176,26 @@ def test_what_others_keep_from_pods_counts() -> None:
     found = plan(nic(), devices=devices)
     assert effects(found) == ["None"]
     assert "3 are already" in found.problems[0]
+
+
+def test_what_others_do_with_ports_that_are_no_nics_of_ours_does_not_count() -> None:
+    devices = [device(number=number, barred=number > 3) for number in range(9)]
+    assert effects(plan(nic(), devices=devices, policy=replace(BARRING, budget="1"))) == ["NoSchedule"]
+
+
+def test_a_nic_that_others_keep_from_pods_counts_once_if_all_of_it_is() -> None:
+    pf = nic(number=1)
+    functions = {nic().key: nic().functions, pf.key: (pf.key, "0000:11:00.0", "0000:12:00.0")}
+    vfs = [device(number=number, barred=True) for number in (0x11, 0x12)]
+    budget = replace(BARRING, budget="1")
+    for barred, expected in ((False, "NoSchedule"), (True, "None")):
+        every = [device(), device(number=1, barred=barred), *vfs]
+        found = plan(nic(), devices=every, policy=budget, functions=functions)
+        assert effects(found) == [expected]
+    assert "1 of 4 already is" in found.problems[0]
+    assert effects(plan(nic(), devices=every, policy=replace(budget, budget="2"), functions=functions)) == [
+        "NoSchedule"
+    ]
 
 
 def test_a_group_over_its_budget_keeps_what_it_has_and_others_go_on() -> None:

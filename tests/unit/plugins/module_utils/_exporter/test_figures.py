@@ -56,6 +56,7 @@ def test_what_the_exporter_writes_is_read_back() -> None:
     assert found["devices"] == {
         "mlx5_0": {
             "pci_address": "0000:3b:00.0",
+            "pf_address": "",
             "driver": "mlx5_core",
             "board_id": "MT_0000000838",
             "place": "pod",
@@ -79,6 +80,14 @@ def test_what_the_exporter_writes_is_read_back() -> None:
             "counters": {"link_downed": 2, "symbol_error": 5, "local_ack_timeout_err": 4},
         }
     }
+
+
+def test_a_vf_is_told_from_a_nic() -> None:
+    vf = figures.read(page(pci="0000:3b:00.2", pf="0000:3b:00.0"), NOW)["devices"]["mlx5_0"]
+    assert (vf["pci_address"], vf["pf_address"]) == ("0000:3b:00.2", "0000:3b:00.0")
+    # An older exporter does not tell.
+    older = 'rdma_device_info{device="mlx5_0",pci_address="0000:3b:00.2",driver="mlx5_core",board_id="",place="pod"} 1'
+    assert figures.read(older + "\n", NOW)["devices"]["mlx5_0"]["pf_address"] == ""
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,42 @@ def test_only_node_exporter_s_own_metrics_have_its_texts() -> None:
 )
 def test_the_rail_of_a_port_is_that_of_its_function(reading: Dict[str, Any], rail: str) -> None:
     config = FILE._replace(rails=(Rail("3", "mlx5_0", 1, "0000:3b:00.0"),))
-    assert text.rail_of(config, reading, "1") == rail
-    assert text.rail_of(config, hca(), "2") == ""
+    assert text.rail_of(config, reading, "1", held=True) == rail
+    assert text.rail_of(config, hca(), "2", held=True) == ""
+
+
+def rails_of(found: Dict[Tuple[Any, ...], float]) -> Dict[str, str]:
+    """By HCA."""
+    infos = [dict(labels) for name, labels in found if name == "rdma_port_info"]
+    return {info["device"]: info.get("rail", "") for info in infos}
+
+
+@pytest.mark.parametrize(
+    ("place", "privileged", "devices", "rail"),
+    [
+        (0, False, (), ""),
+        (0, True, ("231:193",), ""),
+        (0, False, ("231:193",), "3"),
+        (4026532352, False, (), "3"),
+    ],
+)
+def test_a_vf_is_in_the_rail_of_its_port_only_while_a_pod_has_it(
+    place: int, privileged: bool, devices: Tuple[str, ...], rail: str
+) -> None:
+    config = FILE._replace(rails=(Rail("3", "mlx5_0", 1, "0000:3b:00.0"),))
+    down = {"state_id": 1, "physical_state_id": 3}
+    vf = hca("mlx5_7", place, pci="0000:3b:00.2", pf="0000:3b:00.0", uverbs="231:193", port=down)
+    pods = Pods({"s": Pod("vllm-0", "llm")}, {"c": Container("main", "s", devices, privileged)})
+    found = of(config, hca(), vf, pods=pods)
+    assert rails_of(found) == {"mlx5_0": "3", "mlx5_7": rail}
+    expected = {dict(labels)["device"] for name, labels in found if name.startswith("rdma_port_expected_rate")}
+    assert expected == {"mlx5_0", *(["mlx5_7"] if rail else [])}
+
+
+def test_a_vf_that_the_plan_names_itself_is_in_its_rail_without_a_pod() -> None:
+    config = FILE._replace(rails=(Rail("4", "mlx5_7", 1, "0000:3b:00.2"),))
+    vf = hca("mlx5_7", pci="0000:3b:00.2", pf="0000:3b:00.0")
+    assert rails_of(of(config, vf)) == {"mlx5_7": "4"}
 
 
 def test_a_pod_that_holds_a_port() -> None:
