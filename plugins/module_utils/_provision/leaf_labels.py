@@ -6,6 +6,8 @@
 
 """Labels of nodes that say on which leaves they are, with keys that others may set as well, such as topograph.
 
+Here they are set; their values are from ``_fabric/leaf_groups.py``.
+
 The key does not tell whose such a label is, so the API server does: it remembers for each field manager which labels it
 applied (Kubernetes documentation, "Server-Side Apply"). Ours have a field manager of their own. A label that somebody
 else has set, or has changed, is theirs and stays.
