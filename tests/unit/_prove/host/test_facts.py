@@ -534,10 +534,10 @@ def test_the_number_of_rails_counts_where_no_link_is_wanted(facts_of: Facts, nam
     """On an InfiniBand fleet nobody may ask for addresses, and rails are numbered all the same."""
     facts = copy.deepcopy(facts_of("h100-03"))
     ports = [f"{hca['name']}/{hca['ports'][0]['number']}" for hca in facts["hcas"]]
-    asked = {name: len(ports), "rdma_links_mtu": 4000}
-    assert list(node(facts, "h100-03", **asked).rails.values()) == ports
+    wanted: dict[str, Any] = {name: len(ports)}
+    assert node(facts, "h100-03", **wanted, rdma_links_mtu=4000).rails == dict(enumerate(ports))
     facts["hcas"][1]["ports"][0].update(state="DOWN", physical_state="Polling")
     facts["usable"] = [port for port in facts["usable"] if port["hca"] != facts["hcas"][1]["name"]]
     down = {"hca": facts["hcas"][1]["name"], "port": 1, "reasons": [{"code": "port_down", "text": "the port is down"}]}
     facts["excluded"] = [*facts["excluded"], down]
-    assert node(facts, "h100-03", **{name: len(ports)}).rails == dict(enumerate(ports))
+    assert node(facts, "h100-03", **wanted).rails == dict(enumerate(ports))
