@@ -36,7 +36,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured i
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import pages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.answers import CUT, is_cut
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Api, Resource
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
     GroupKind,
     Object,
@@ -71,7 +71,7 @@ _GROUPS = ("apps", "batch", "scheduling.k8s.io")
 # In place of a namespace: of what has none.
 _EVERYWHERE = ""
 _CORE_KINDS = ("Pod", "PodTemplate", "ReplicationController")
-# How the reason begins where this user lacks a right.
+# How the reason begins where not everything could be listed.
 UNSEEN = "may be in use: "
 _Kept = TypeVar("_Kept")
 _UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
@@ -173,6 +173,7 @@ class Usage:
         self._going = going
         self._named: Dict[str, Dict[Tuple[str, str], str]] = {}
         self._forbidden: Dict[str, str] = {}
+        self._unanswered: Dict[str, str] = {}
         self._cut: Dict[str, List[ObjectKey]] = {}
         self._classes: Optional[Dict[str, str]] = None
         self._networks: Optional[Dict[Tuple[str, str], str]] = None
@@ -201,6 +202,9 @@ class Usage:
             forbidden = [self._forbidden[place] for place in places if self._forbidden[place]]
             if forbidden:
                 return f"{UNSEEN}this user has no right to list {' and '.join(forbidden)}"
+            unanswered = [self._unanswered[place] for place in places if self._unanswered[place]]
+            if unanswered:
+                return f"{UNSEEN}{'; '.join(unanswered)}"
             cut = [holder for place in places for holder in self._cut[place]]
             return f"{UNSEEN}{cut[0]} may name it, but {CUT}" if cut else ""
         if key.group_kind == _DEVICE_CLASS:
@@ -225,23 +229,28 @@ class Usage:
     def _search(self, namespace: str) -> None:
         """Find what names a claim or template in a namespace, or without one, and what cannot be looked at."""
         named = self._named[namespace] = {}
+        place = f"in namespace {namespace}" if namespace else "in the cluster"
         forbidden: List[str] = []
+        unanswered: List[str] = []
 
         def search(resource: Resource) -> List[_Holder]:
             query = _UNFINISHED if resource.group_kind == _POD else {}
             try:
                 return self._list(resource, _named, namespace, query)
-            except ApiError as error:
-                if error.status != 403:
-                    raise
-                forbidden.append(f"{resource.plural}.{resource.group}" if resource.group else resource.plural)
+            except ClusterError as error:
+                name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+                if isinstance(error, ApiError) and error.status == 403:
+                    forbidden.append(name)
+                else:
+                    # An operator that has gone leaves kinds behind whose conversion nobody answers.
+                    unanswered.append(f"{name} {place} cannot be listed ({error})")
                 return []
 
         holders = list(self._holders(bool(namespace)))
         found = {resource.group_kind: items for resource, items in zip(holders, self._client.all(search, holders))}
         revisions = {name for each in found.get(_STATEFUL_SET, ()) for name in _revisions(each.item)}
-        place = f"in namespace {namespace}" if namespace else "in the cluster"
         self._forbidden[namespace] = f"{', '.join(sorted(forbidden))} {place}" if forbidden else ""
+        self._unanswered[namespace] = "; ".join(sorted(unanswered))
         cut = self._cut[namespace] = []
         for kind, items in found.items():
             for each in items:
