@@ -97,7 +97,8 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
         "late": is_late,
         "leaving": plan.leaving,
         "device_plugin_gpus": _device_plugin_gpus(run_of, answer) if answer else {},
-        "ofed": [host.name for host in run_of.hosts if ofed.has(state.labels.get(host.name), registry.of_ofed().label)],
+        # Also on nodes that have left the inventory.
+        "ofed": sorted(node for node, own in state.labels.items() if ofed.has(own, registry.of_ofed().label)),
     }
     document = {
         **_document(run_of, plan, result),

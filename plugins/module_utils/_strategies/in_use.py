@@ -64,10 +64,16 @@ def offered(
 
 
 def _served(strategy: Strategy, hosts: Sequence[InventoryHost], cluster: ClusterUse) -> Dict[str, str]:
-    """By node the value of its label: of hosts, and of other nodes that a DaemonSet of its set of objects selects."""
+    """By node the value of its label: of hosts, and of other nodes that have its plugin.
+
+    Those are selected by a DaemonSet of its set of objects, or their value ends with that of an operator, which runs
+    the plugin there.
+    """
     names, there = {host.name for host in hosts}, _selected(strategy, cluster)
     values = {node: labels.get(strategy.label, "") for node, labels in cluster.labels.items()}
-    return {node: value for node, value in values.items() if value and (node in names or value in there)}
+    return {
+        node: value for node, value in values.items() if value and (node in names or value in there or "." in value)
+    }
 
 
 def needed(hosts: Sequence[InventoryHost], cluster: ClusterUse, known: variables.Options) -> List[str]:
