@@ -129,7 +129,7 @@ def cluster_plan(
     for strategy in wanted:
         found = registry.deployment_of(strategy.name, hosts, cluster, known)
         own = [*failed, *(found.unprepared if prepared else ())]
-        found.unknown += _staying(failed, found, cluster)
+        found.unknown += _staying(own, found, cluster)
         found = found.without(own)
         left.update(dict.fromkeys(own))
         result.problems += found.problems
@@ -158,13 +158,14 @@ def cluster_plan(
     return result
 
 
-def _staying(failed: Sequence[str], found: StrategyPlan, cluster: ClusterState) -> List[str]:
-    """Those of the hosts that would lose a label of this strategy, and still need its objects with it."""
-    return [
-        host
-        for host in failed
-        if any(to is None and name in cluster.labels.get(host, {}) for name, to in found.labels.get(host, {}).items())
-    ]
+def _staying(left: Sequence[str], found: StrategyPlan, cluster: ClusterState) -> List[str]:
+    """Those of the hosts that would lose a label of this strategy, or its value, and still need its objects with it."""
+
+    def needs(host: str) -> bool:
+        now = cluster.labels.get(host, {})
+        return any(name in now and now[name] != to for name, to in found.labels.get(host, {}).items())
+
+    return [host for host in left if needs(host)]
 
 
 def _values(hosts: Sequence[InventoryHost], known: plan_variables.Options) -> Dict[str, Any]:

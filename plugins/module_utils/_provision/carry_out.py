@@ -129,7 +129,8 @@ class _Run:
             rejectable=step.rejectable,
             wait=step.wait,
             report_nodes=bool(step.objects),
-            present=bool(step.objects),
+            # Without objects, a set of which nothing may go stays as it is.
+            present=bool(step.objects) or not step.prune,
             check=self._check,
             diff=self._diff,
         )

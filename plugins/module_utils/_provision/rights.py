@@ -143,7 +143,7 @@ def _restarts(client: Client, step: RestartStep) -> bool:
 def _of_set(client: Client, api: Api, step: ObjectsStep) -> Iterator[Right]:
     parent = Parent(step.name, step.namespace)
     yield Right("get", "", "secrets", step.namespace, step.name)
-    if step.objects:
+    if step.objects or not step.prune:
         yield Right("create", "", "secrets", step.namespace)
         yield Right("patch", "", "secrets", step.namespace, step.name)
     found = [(_kind(api, item), item) for item in step.objects]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -329,3 +330,10 @@ def test_the_result_has_what_all_steps_have_done(server: Server) -> None:
     again = carried(server, check, LABELS)
     assert (again["changed"], "diff" in again) == (False, False)
     assert carried(server) == {**again, "steps": []}
+
+
+def test_a_set_without_objects_of_which_nothing_may_go_stays(sets: Sets, server: Server) -> None:
+    """A host that failed still needs what no other host has any more."""
+    for prune in (False, True):
+        carried(server, replace(OBJECTS, objects=[], prune=prune))
+    assert [request.present for request in sets.requests if not request.check] == [True, False]

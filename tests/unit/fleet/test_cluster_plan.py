@@ -469,6 +469,33 @@ def test_a_host_that_failed_keeps_what_it_has_of_another_strategy(facts_of: Fact
     assert [step.prune for step in own] == [False] * len(own)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "own"),
+    [("dra", {"prepared": True}), *((strategy, {"failed": ["n1"]}) for strategy in ("dra", *DEVICE_PLUGINS))],
+)
+def test_a_host_that_stays_keeps_what_its_label_selects(facts_of: Facts, strategy: str, own: dict[str, Any]) -> None:
+    """It would go to another group of the same strategy, but has failed, or is not prepared."""
+    before = [host(facts_of, "n1", strategy, group="h100"), host(facts_of, "n2", strategy, group="v100")]
+    cluster = provisioned(plan(before))
+    after = [host(facts_of, "n1", strategy, group="v100"), before[1]]
+    assert after[0].facts is not None
+    after[0].facts.system.nri = strategy != "dra"
+    for options, prune in ((own, False), ({}, True)):
+        steps = of_kind(plan(after, cluster, **options).steps, ObjectsStep)
+        assert {step.prune for step in steps if step.part == DRIVER and not step.first} == {prune}
+
+
+def test_an_operators_plugin_on_a_node_outside_the_inventory_is_in_use(facts_of: Facts) -> None:
+    """No DaemonSet of ours has it."""
+    kinds = replace(EMPTY, kinds=(POLICY, "NicNodePolicy.mellanox.com"))
+    own = {"rdma_shared_device_provider": "network_operator"}
+    before = [host(facts_of, name, "shared_device", group=name, **own) for name in ("gone", "n2")]
+    cluster = provisioned(plan(before, kinds), kinds)
+    assert list(plan(before[1:], cluster).leaving) == ["gone"]
+    (held,) = of_kind(removal(before[1:], cluster, "shared_device").steps, HeldCheck)
+    assert sorted(held.nodes) == ["gone", "n2"]
+
+
 def test_removal_takes_the_labels_of_nodes_that_left_the_inventory(facts_of: Facts) -> None:
     cluster = replace(EMPTY, labels={"n1": {SHARED: "a"}, "gone": {SHARED: "b"}, "other": {}})
     (labels,) = of_kind(removal(fleet(facts_of), cluster, "shared_device").steps, LabelsStep)
