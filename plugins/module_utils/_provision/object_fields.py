@@ -67,6 +67,13 @@ def converge(client: Client, request: FieldsRequest) -> Dict[str, Any]:
     raise ClusterError(f"{key}: others kept changing it, so it was not changed: run again")
 
 
+def others(manager: str, live: Object) -> List[str]:
+    """Whose fields the object has beside those of ``manager``; its status is its controller's and goes with it."""
+    own = applied_by(manager, live)
+    entries = metadata(live).get("managedFields") or []
+    return [str(entry.get("manager")) for entry in entries if entry is not own and not entry.get("subresource")]
+
+
 class _Fields:
     def __init__(self, client: Client, request: FieldsRequest, key: ObjectKey, resource: Resource) -> None:
         self._client = client
@@ -99,7 +106,7 @@ class _Fields:
             self._refuse_others(before)
             return "unchanged", before
         meta = metadata(before)
-        if not self._others(before):
+        if not others(self._request.manager, before):
             options: Object = {
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
@@ -140,12 +147,6 @@ class _Fields:
                 raise ClusterError(
                     f"{self._key}: {field} belongs to {whose}; the object was not changed: remove it there first"
                 )
-
-    def _others(self, live: Object) -> List[str]:
-        """Whose fields the object has beside those that go; its status is its controller's and goes with it."""
-        own = applied_by(self._request.manager, live)
-        entries = metadata(live).get("managedFields") or []
-        return [str(entry.get("manager")) for entry in entries if entry is not own and not entry.get("subresource")]
 
 
 def _within(tree: Any, path: Sequence[str]) -> bool:

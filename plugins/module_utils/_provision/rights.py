@@ -29,7 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import (
     ObjectsStep,
     RestartStep,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import restart
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import object_fields, restart
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import review
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api, Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
@@ -38,6 +38,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.review import Right
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import REFERENCES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.intake import DEFINITION, intake
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.managed import applied_by
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.parent import Parent, Scope
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.plan import members_of, places_of
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, kinds_of_users
@@ -120,8 +121,7 @@ def _of_step(client: Client, api: Api, step: AnyStep) -> Iterator[Right]:
     elif isinstance(step, FieldsStep):
         kind = _kind(api, step.object)
         if kind:
-            for verb in ("get", "patch"):
-                yield Right(verb, kind.group, kind.plural, name=str(metadata(step.object)["name"]))
+            yield from _of_fields(client, kind, step)
     elif isinstance(step, HeldCheck) and step.nodes:
         yield Right("list", "", "pods")
     elif isinstance(step, RestartStep):
@@ -130,6 +130,23 @@ def _of_step(client: Client, api: Api, step: AnyStep) -> Iterator[Right]:
             yield Right("delete", "", "pods", step.namespace)
         if step.wait and step.nodes:
             yield Right("watch", "", "pods", step.namespace)
+
+
+def _of_fields(client: Client, kind: Resource, step: FieldsStep) -> Iterator[Right]:
+    name = str(metadata(step.object)["name"])
+    yield Right("get", kind.group, kind.plural, name=name)
+    try:
+        live = client.find(kind.path("", name))
+    except ApiError:
+        # That right is missing as well.
+        return
+    if "spec" in step.object:
+        yield Right("patch", kind.group, kind.plural, name=name)
+        if live is None:
+            yield Right("create", kind.group, kind.plural)
+    elif live is not None and applied_by(step.manager, live) is not None:
+        verb = "patch" if object_fields.others(step.manager, live) else "delete"
+        yield Right(verb, kind.group, kind.plural, name=name)
 
 
 def _restarts(client: Client, step: RestartStep) -> bool:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import LabelsStep, ObjectsStep
+import pytest
+
+from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import FieldsStep, LabelsStep, ObjectsStep
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision import rights
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
@@ -107,6 +109,34 @@ def test_who_uses_a_network_of_an_operator_has_to_be_known(server: Server, clien
         return bool(right["verb"] != "*" and right["resource"] != "pods")
 
     assert told(server, client, allowed, kinds=kinds, pods=True) == ["this user has no right to list pods"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "managers", "verbs"),
+    [
+        ({}, None, "get and patch"),
+        (None, None, "get"),
+        ({}, ("us",), "get and patch"),
+        (None, ("us",), "get and delete"),
+        (None, ("us", "admin"), "get and patch"),
+        (None, ("admin",), "get"),
+    ],
+)
+def test_what_an_operators_policy_takes_depends_on_what_is_there(
+    server: Server, client: Client, spec: Optional[Dict[str, Any]], managers: Optional[Tuple[str, ...]], verbs: str
+) -> None:
+    kind = served("mellanox.com", "nicclusterpolicies", "NicClusterPolicy", "Cluster")
+    policy = {"apiVersion": "mellanox.com/v1", "kind": "NicClusterPolicy", "metadata": {"name": "one"}}
+    entries = [{"manager": name, "operation": "Apply", "fieldsV1": {"f:spec": {}}} for name in managers or ()]
+    live = {**policy, "metadata": {"name": "one", "managedFields": entries}}
+    path = "/apis/mellanox.com/v1/nicclusterpolicies/one"
+    server.paths[path] = status(404) if managers is None else (200, {}, live)
+    step = FieldsStep("Fields", "driver", policy if spec is None else {**policy, "spec": spec}, "us")
+    place = "nicclusterpolicies.mellanox.com"
+    expected = [f"this user has no right to {verbs} {place} one"]
+    # There is no name yet to which that right could be limited.
+    expected += [f"this user has no right to create {place}"] if spec is not None and managers is None else []
+    assert told(server, client, lambda _right: False, steps=[step], kinds=[kind]) == expected
 
 
 def test_a_role_is_asked_about_once(server: Server, client: Client) -> None:
