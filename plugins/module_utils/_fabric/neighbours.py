@@ -255,7 +255,7 @@ def of_host(
             state, reason, neighbour = (
                 _infiniband(port, fabric, away) if infiniband else _ethernet(port, cable, lldp, away)
             )
-            one = PortView(
+            view = PortView(
                 host=host,
                 group=group,
                 name=name,
@@ -269,7 +269,7 @@ def of_host(
                 full=full,
             )
             if cable and len(cables) > 1:
-                own, slot = f"{one.name} {cable.name}", f"{one.slot} {cable.name}"
-                one = replace(one, name=own, slot=slot, netdev=cable.name, slave=True)
-            found.append(one)
+                own, slot = f"{view.name} {cable.name}", f"{view.slot} {cable.name}"
+                view = replace(view, name=own, slot=slot, netdev=cable.name, slave=True)
+            found.append(view)
     return found

@@ -114,7 +114,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         put(directory, "node_desc", f"{HOST} {hca}")
     _config(root)
     log = [f"6,1,5000,-;Linux version 6.8.0 (builder@{HOST})", "6,2,6000,-;EXT4-fs: mounted " + BOOT_ID]
-    log.append("3,3,7000000,-;mlx5_core 0000:15:01.0: mlx5_0: firmware version: 28.39.1002")
+    log.append("3,3,7000000,-;mlx5_core 0000:15:01.0: mlx5_0: Rate limit: 127 rates are supported, range: 0Mbps")
     address = next(path.parents[1].name for path in root.glob("sys/devices/pci*/**/infiniband/mlx5_0"))
     log.append(f"3,4,8000000,-;mlx5_core {address}: device's health compromised - peer b8:59:9f:4a:5b:6c at 10.98.0.2")
     put(root, "dev/kmsg", "\n".join(log))

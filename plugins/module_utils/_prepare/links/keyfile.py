@@ -28,7 +28,7 @@ HEADER = "# Written by zerocopy.rdma (nm_links). Changes are overwritten.\n"
 # NetworkManager keeps this section when it writes a profile anew, as a rollback does; by it we know our own.
 _MARK = ("zerocopy.rdma", "nm_links")
 # What netplan writes for a profile that NetworkManager has given it (Ubuntu 23.10 and newer).
-_NETPLAN = re.compile(r"/netplan-NM-([0-9a-f-]{36})[^/]*$")
+_NETPLAN = re.compile(r"/netplan-NM-([0-9a-f-]{36})[^/]*\Z")
 _NAMESPACE = uuid.UUID("5b5f2a7c-4f0e-5d3b-9a51-6f2d1f4f7a10")
 # Above the profiles of an installer, so that a port which comes back from a pod gets ours: cloud-init gives its own 120
 # (cloudinit/net/network_manager.py), some distributions the highest that there is. Of equals the last one that was
