@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests i
     choice,
     pod_template,
     ports,
+    required,
     revert,
     unread,
 )
@@ -167,7 +168,7 @@ class _Rewriter:
         of_place = {pod.place: pod for pod in now}
         found: List[ports.Server] = []
         for template, requests in plans:
-            for why in pod_template.fewer(template, requests):
+            for why in (*pod_template.fewer(template, requests), *required.unread(template.pod)):
                 self.note(unit, LEFT, why)
             shown = of_place.get(template.pod.place, template.pod)
             found += ports.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.options.site)
