@@ -13,7 +13,8 @@ description:
     request NICs by claims, who owns its manifest, and what would have to change in the cluster itself.
   - Looks at pods, Kubernetes' own workloads, LeaderWorkerSet, DisaggregatedSet, RayCluster, RayJob, RayService, JobSet,
     Volcano Job, the training jobs of Kubeflow, and KServe's InferenceService, LLMInferenceService, their runtimes and
-    configurations. Of workloads of other kinds, the running pods are examined.
+    configurations. Of workloads of other kinds, the running pods are examined. What uses RDMA although its owner does
+    not show it is listed under the owner.
   - A workload uses RDMA if it requests an RDMA resource of a device plugin, mounts C(/dev/infiniband), names HCAs or
     GIDs in its environment or command, or has C(hostNetwork) with GPUs or claims. Variables that come from ConfigMaps
     or Secrets are not seen.
@@ -113,7 +114,9 @@ workloads:
       description: Worst C(level) of RV(workloads[].findings).
       type: str
     pods:
-      description: For an object of a kind that the audit does not know, the number of its pods. Otherwise 0.
+      description:
+        - The number of pods of an object that does not show their RDMA, or whose kind the audit does not know.
+          Otherwise 0.
       type: int
     owners:
       description:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resources import WELL_KNOWN, Names
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.workloads import Kind, ObjectRef
@@ -24,7 +24,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 
 @dataclass
 class Workload:
-    """A workload with what was found, the worst first; ``pods`` counts those of an owner that the audit cannot read."""
+    """A workload with what was found, the worst first; ``pods`` counts those of an owner that does not show their RDMA.
+
+    Their owner does not say it itself, or is of a kind that the audit cannot read.
+    """
 
     ref: ObjectRef
     owners: Tuple[ManifestOwner, ...]
@@ -79,7 +82,7 @@ def audit(given: AuditInput) -> Audit:
     """All findings; workloads and the cluster's, the worst first."""
     programs = {seen.ref: program for seen, program in _programs(given.objects, given.names)}
     tops = [seen for seen in given.objects if not _known_owner(seen, given.listed)]
-    workloads, others = _workloads(tops, programs, given)
+    workloads, others = _workloads(_Owners(programs, given), programs, given)
     given.cluster.components = {
         seen.ref: programs[seen.ref] for seen in tops if seen.ref in programs and seen.ref.kind != POD
     }
@@ -113,6 +116,57 @@ def _known_owner(seen: WorkloadObject, listed: Collection[Kind]) -> bool:
     return seen.owner.kind in listed or (seen.owner.kind == _REPLICA_SET and _DEPLOYMENT in listed)
 
 
+class _Owners:
+    """Which objects are told, and as what: one that does not show the RDMA of its pods does not speak for them."""
+
+    def __init__(self, programs: Collection[ObjectRef], given: AuditInput) -> None:
+        self._given = given
+        self._read = {seen.ref: seen for seen in given.objects}
+        self._using = {
+            seen.ref for seen in given.objects if any(findings.uses_rdma(pod, given.names) for pod in seen.pods)
+        }
+        self._speaking = {*self._using, *programs}
+
+    def read(self, ref: ObjectRef) -> Optional[WorkloadObject]:
+        return self._read.get(ref)
+
+    def is_told(self, seen: WorkloadObject) -> bool:
+        if seen.ref not in self._using:
+            return not _known_owner(seen, self._given.listed)
+        return not self._is_copy(seen) and not any(owner.ref in self._speaking for owner in self._above(seen))
+
+    def told_as(self, seen: WorkloadObject) -> ObjectRef:
+        """Pods of an owner that the audit cannot read are one workload, and so is what an owner that it read made."""
+        above = list(self._above(seen))
+        if above:
+            return above[-1].ref
+        if seen.ref.kind == POD and seen.owner is not None and seen.owner.kind.kind != "Node":
+            return seen.owner
+        return seen.ref
+
+    def _above(self, seen: WorkloadObject) -> Iterator[WorkloadObject]:
+        """The owners that were read, up to the topmost."""
+        been = {seen.ref}
+        owner = self._owner(seen)
+        while owner is not None and owner.ref not in been:
+            been.add(owner.ref)
+            if not self._is_copy(owner):
+                yield owner
+            owner = self._owner(owner)
+
+    def _owner(self, seen: WorkloadObject) -> Optional[WorkloadObject]:
+        ref = seen.owner
+        if ref is not None and ref not in self._read and ref.kind == _REPLICA_SET:
+            # Where these may not be listed, their names lead to their Deployments.
+            ref = ObjectRef(_DEPLOYMENT, ref.namespace, ref.name.rpartition("-")[0])
+        return self._read.get(ref) if ref is not None else None
+
+    def _is_copy(self, seen: WorkloadObject) -> bool:
+        """Whether it is a revision of a Deployment: old ones without pods stay for years, as their manifest was."""
+        owner = self._owner(seen) if seen.ref.kind == _REPLICA_SET else None
+        return owner is not None and owner.ref.kind == _DEPLOYMENT
+
+
 def _placed(objects: Sequence[WorkloadObject]) -> Dict[ObjectRef, Set[str]]:
     found: Dict[ObjectRef, Set[str]] = {}
     for seen in objects:
@@ -126,13 +180,19 @@ def _rank(finding: Finding) -> Tuple[int, str]:
 
 
 def _workloads(
-    tops: Sequence[WorkloadObject], programs: Mapping[ObjectRef, Component], given: AuditInput
+    owners: _Owners, programs: Mapping[ObjectRef, Component], given: AuditInput
 ) -> Tuple[List[Workload], List[ObjectRef]]:
     """Those that use RDMA, and those that have hostNetwork without it."""
     named: Dict[ObjectRef, List[WorkloadObject]] = {}
-    for seen in tops:
-        if seen.ref not in programs:
-            named.setdefault(_told_as(seen), []).append(seen)
+    below: Dict[ObjectRef, int] = {}
+    for seen in given.objects:
+        if seen.ref in programs:
+            continue
+        ref = owners.told_as(seen)
+        if owners.is_told(seen):
+            named.setdefault(ref, []).append(seen)
+        if seen.ref.kind == POD:
+            below[ref] = below.get(ref, 0) + 1
     using: Dict[ObjectRef, List[WorkloadObject]] = {}
     others: List[ObjectRef] = []
     for ref, several in named.items():
@@ -158,24 +218,16 @@ def _workloads(
     workloads = [
         Workload(
             ref,
-            _owners(ref, using[ref]),
+            _owners(ref, owners.read(ref) or using[ref][0]),
             sorted(findings.merged(found[ref]), key=_rank),
-            pods=len(using[ref]) if using[ref][0].ref != ref else 0,
+            pods=below.get(ref, 0) if any(seen.ref != ref for seen in using[ref]) else 0,
         )
         for ref in using
     ]
     return sorted((workload for workload in workloads if workload.findings), key=_worst), others
 
 
-def _told_as(seen: WorkloadObject) -> ObjectRef:
-    """What an object is shown as: pods of an owner that the audit cannot read are one workload."""
-    if seen.ref.kind == POD and seen.owner is not None and seen.owner.kind.kind != "Node":
-        return seen.owner
-    return seen.ref
-
-
-def _owners(ref: ObjectRef, several: Sequence[WorkloadObject]) -> Tuple[ManifestOwner, ...]:
-    first = several[0]
+def _owners(ref: ObjectRef, first: WorkloadObject) -> Tuple[ManifestOwner, ...]:
     if first.owner is None or first.owner.kind.kind == "Node":
         return first.owners
     # It is itself what makes the pods, and who made it was not read.

@@ -15,6 +15,7 @@ In reading order:
 * ``claimed.py``: the GPUs that it has by claims.
 * ``choice.py``: which request of the group a pod template gets.
 * ``pod_template.py``: what changes in a pod template, and what keeps it from being changed.
+* ``required.py``: NRI plugins without which a pod does not start.
 * ``ports.py``: twins that had ports of their own on the host's network get one port, with Services and pools.
 * ``unread.py``: signs of RDMA in documents that are not rewritten, so that none is passed over in silence.
 * ``builds.py``: objects of Flux and Argo CD that patch what is built of a directory, as a kustomization does.

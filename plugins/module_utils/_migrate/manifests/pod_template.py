@@ -20,10 +20,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.extended_resou
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import at, entries, text, texts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import findings
-from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice, need
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import choice, need, required
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.choice import NamedRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests.need import TemplateNeed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import ContainerShape, PodShape
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.strategy import REQUIRED
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 _CLAIM = "rdma"
@@ -169,7 +170,7 @@ def change(template: RewrittenTemplate, requests: Sequence[NamedRequest], namesp
     if isinstance(annotations, dict) and annotations.get(findings.NETWORKS):
         # Another network takes its place, so that the order stays.
         annotations[findings.NETWORKS] = ""
-    _not_injected(template.holder)
+    _not_injected(template.holder, requests)
     for request in requests:
         _annotate(template.holder, request)
     if networks:
@@ -271,8 +272,12 @@ def _drop_network(holder: Any) -> None:
     _drop(holder, lambda name, value: name == findings.NETWORKS and value == "")
 
 
-def _not_injected(holder: Any) -> None:
+def _not_injected(holder: Any, requests: Sequence[NamedRequest]) -> None:
     _drop(holder, lambda name, _value: findings.is_ours(name))
+    annotations = at(holder, "metadata", "annotations")
+    if isinstance(annotations, dict) and not any(REQUIRED in request.annotations for request in requests):
+        required.take_ours(annotations)
+        _drop(holder, required.is_ours_alone)
 
 
 def _drop(holder: Any, gone: Callable[[str, Any], bool]) -> None:
@@ -294,4 +299,7 @@ def _annotate(holder: Any, request: NamedRequest) -> None:
     for name, value in request.annotations.items():
         known = _map(_map(holder, "metadata"), "annotations")
         several = name == findings.NETWORKS and known.get(name)
-        known[name] = f"{known[name]},{value}" if several else value
+        if name == REQUIRED and name in known:
+            known[name] = required.joined(known[name], value)
+        else:
+            known[name] = f"{known[name]},{value}" if several else value

@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HOOKS = ("postStart", "preStop")
 _WAYS = ("httpGet", "tcpSocket", "grpc")
+_NAMING = ("port", "targetPort", "portNumber", "endPort")
 
 
 @dataclass
@@ -105,6 +106,45 @@ class Leading:
         return [frontend for _number, frontend in sorted(found, key=lambda each: each[0])]
 
 
+class Naming:
+    """What other objects, such as NetworkPolicies, name by its number. That it is the pods' is not known of all."""
+
+    def __init__(self) -> None:
+        self._numbers: Dict[Tuple[str, int], ObjectRef] = {}
+        self._ranges: Dict[str, Dict[Tuple[int, int], ObjectRef]] = {}
+
+    def add(self, ref: ObjectRef, item: Any) -> None:
+        # Cilium's policies have either.
+        waiting = [at(item, "spec"), at(item, "specs")]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, list):
+                waiting += value
+            elif isinstance(value, dict):
+                waiting += value.values()
+                self._of_map(ref, value)
+
+    def _of_map(self, ref: ObjectRef, value: Mapping[str, Any]) -> None:
+        for key in _NAMING:
+            # Istio has a map there.
+            number = integer(at(value, key, "number") if isinstance(value.get(key), dict) else value.get(key))
+            if number is not None:
+                self._numbers.setdefault((ref.namespace, number), ref)
+        first, last = integer(value.get("port")), integer(value.get("endPort"))
+        if first is not None and last is not None:
+            self._ranges.setdefault(ref.namespace, {}).setdefault((first, last), ref)
+
+    def of(self, namespace: str, old: int, new: int) -> List[ObjectRef]:
+        """One that names the old port and, if it is in a range, not the new one as well."""
+        exact = self._numbers.get((namespace, old))
+        found = (
+            ref
+            for (first, last), ref in self._ranges.get(namespace, {}).items()
+            if first <= old <= last and not first <= new <= last
+        )
+        return [exact] if exact else list(found)[:1]
+
+
 def _added(frontend: Frontend, ref: ObjectRef, pod: PodShape) -> str:
     """A label by which it selects pods of ``ref`` although the template lacks it, because their controller adds it.
 
@@ -126,7 +166,9 @@ def _pool_ports(pool: Frontend) -> List[int]:
     return [port for port in (found or [integer(spec.get("targetPortNumber"))]) if port is not None]
 
 
-def unify(servers: Sequence[Server], frontends: Sequence[Frontend], staying: Templates = ()) -> Problems:
+def unify(
+    servers: Sequence[Server], frontends: Sequence[Frontend], naming: Naming, staying: Templates = ()
+) -> Problems:
     """Give servers of one image in one namespace one port. Yields what could not be done, and why.
 
     ``staying`` are the templates that keep their ports, whatever leads to them.
@@ -149,12 +191,12 @@ def unify(servers: Sequence[Server], frontends: Sequence[Frontend], staying: Tem
             # Its twin may be written elsewhere.
             for server in several:
                 if server.now != server.port:
-                    yield from _remap(server, server.now, leading, beside)
+                    yield from _remap(server, server.now, leading, beside, naming)
             continue
         target = next((port for port in of_pools if port in have), min(have))
         for server in several:
             if server.port != target:
-                yield from _remap(server, target, leading, beside)
+                yield from _remap(server, target, leading, beside, naming)
     of_frontends: Dict[int, List[Server]] = {}
     for server in servers:
         for frontend in leading.to(server.ref, server.pod):
@@ -167,7 +209,7 @@ def unify(servers: Sequence[Server], frontends: Sequence[Frontend], staying: Tem
             _redirect(frontend, led)
 
 
-def _remap(server: Server, target: int, every: Leading, others: Mapping[int, Templates]) -> Problems:
+def _remap(server: Server, target: int, every: Leading, others: Mapping[int, Templates], naming: Naming) -> Problems:
     spec = copy.deepcopy(server.spec)
     for container in _containers(spec):
         if container.get("name", server.container) == server.container:
@@ -192,6 +234,7 @@ def _remap(server: Server, target: int, every: Leading, others: Mapping[int, Tem
         for label in [_added(frontend, server.ref, server.pod)]
         if label
     ]
+    named = naming.of(server.ref.namespace, server.port, target)
     what = f"port {server.port} stays, although {target} is the common port"
     if taken:
         yield server, f"{what}: container {taken[0]} has {target}"
@@ -205,6 +248,8 @@ def _remap(server: Server, target: int, every: Leading, others: Mapping[int, Tem
         yield server, f"{what}: {beside[0]}"
     elif added:
         yield server, f"{what}: {added[0][0]} seems to lead to it by {added[0][1]}, which the template does not have"
+    elif named:
+        yield server, f"{what}: {named[0]} names it"
     else:
         server.was, server.port = server.port, target
         server.spec.clear()

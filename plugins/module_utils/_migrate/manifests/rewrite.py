@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests i
     choice,
     pod_template,
     ports,
+    required,
     revert,
     unread,
 )
@@ -120,6 +121,7 @@ class _Rewriter:
         self.notes: List[Note] = []
         self.servers: List[ports.Server] = []
         self.frontends: List[ports.Frontend] = []
+        self.naming = ports.Naming()
         # Templates that keep their ports.
         self.staying: List[Tuple[ObjectRef, PodShape]] = []
 
@@ -140,6 +142,8 @@ class _Rewriter:
         """Its templates, all or none of them."""
         if unit.ref.kind == _SERVICE or unit.ref.kind in pods.POOLS:
             self.frontends.append(ports.Frontend(unit.ref, unit.item, unit.ref.kind != _SERVICE, unit.stays))
+        elif unit.ref.kind not in workloads.KINDS:
+            self.naming.add(unit.ref, unit.item)
         if unit.ref.kind not in workloads.KINDS:
             return
         now = pods.read(unit.ref.kind, unit.slot.holder[unit.slot.place]).pods
@@ -167,7 +171,7 @@ class _Rewriter:
         of_place = {pod.place: pod for pod in now}
         found: List[ports.Server] = []
         for template, requests in plans:
-            for why in pod_template.fewer(template, requests):
+            for why in (*pod_template.fewer(template, requests), *required.unread(template.pod)):
                 self.note(unit, LEFT, why)
             shown = of_place.get(template.pod.place, template.pod)
             found += ports.server(unit.ref, template.pod, template.spec, shown, unit.slot.document, self.options.site)
@@ -283,7 +287,7 @@ def rewritten(documents: Sequence[Any], options: RewriteOptions, fixed: Collecti
     for unit in units:
         rewriter.take(unit)
     rewriter.unread(result.documents, units, fixed)
-    for server, why in ports.unify(rewriter.servers, rewriter.frontends, rewriter.staying):
+    for server, why in ports.unify(rewriter.servers, rewriter.frontends, rewriter.naming, rewriter.staying):
         rewriter.notes.append(Note(server.document, server.ref, LEFT, why))
     # Without its pods, an object that leads to them keeps the ports that it got with them. Not by their names, since a
     # repository may have the same object for several clusters.

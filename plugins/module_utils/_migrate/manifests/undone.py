@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.unstructured import entries, table, text
 from ansible_collections.zerocopy.rdma.plugins.module_utils._kube.yaml_values import same
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate import findings
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.manifests import required
 
 _PORTS = ("containerPort", "hostPort", "port", "targetPort", "targetPortNumber", "number")
 # Which a rewrite makes where there are none.
@@ -37,7 +38,7 @@ def foreign(now: Any, was: Any, path: str = "", key: str = "") -> Iterator[str]:
             yield path
     elif key == "annotations" and _maps(now, was):
         for name, value in table(was).items():
-            if not same(table(now).get(name), value) and not _taken(str(name)):
+            if not same(table(now).get(name), value) and not _taken(str(name), table(now).get(name), value):
                 yield f"{path}/{name}"
     elif _maps(now, was):
         for name in dict.fromkeys([*table(now), *table(was)]):
@@ -58,8 +59,11 @@ def _maps(now: Any, was: Any) -> bool:
     return all(_is_empty(value) or isinstance(value, dict) for value in (now, was))
 
 
-def _taken(annotation: str) -> bool:
-    """Whether a rewrite takes this annotation away."""
+def _taken(annotation: str, now: Any, was: Any) -> bool:
+    """Whether a rewrite takes this annotation away, or our plugin from it."""
+    if required.is_list(annotation):
+        left = required.others(now)
+        return left is not None and left == required.others(was)
     return annotation == findings.NETWORKS or findings.is_ours(annotation)
 
 

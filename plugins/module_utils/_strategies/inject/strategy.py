@@ -40,7 +40,7 @@ NAME = "inject"
 # What the plugin reads of a pod, and what it then does.
 ANNOTATION, NEAREST = wish.ANNOTATION, "nearest"
 # Of NRI's validator, which containerd has from 2.2 on: without the plugin, the pod does not start (others ignore it).
-_REQUIRED = "required-plugins.noderesource.dev"
+REQUIRED = "required-plugins.noderesource.dev"
 
 
 def _resources(values: Mapping[str, Any]) -> Dict[str, int]:
@@ -54,7 +54,7 @@ def _ask(group: str, found: InjectPlan) -> PodRequest:
         NEAREST,
         found.hcas[group],
         limits=dict.fromkeys(_resources(values), 1),
-        annotations={ANNOTATION: NEAREST, _REQUIRED: json.dumps([configuration.Configuration().name])},
+        annotations={ANNOTATION: NEAREST, REQUIRED: json.dumps([configuration.Configuration().name])},
         # The plugin raises the limit of locked memory of the container instead, unless it is told to leave it.
         capabilities=("IPC_LOCK",) if values[inject_plan.MEMLOCK] == "0" else (),
         host_network=group in found.ethernet,

@@ -327,8 +327,8 @@ def test_a_pool_in_two_groups_is_one() -> None:
 
 
 def test_objects_of_others_are_told_once() -> None:
-    def owned(kind: str, name: str, owner: str, api: str = "apps/v1") -> dict[str, Any]:
-        references = [{"apiVersion": api, "kind": owner, "name": "top", "uid": "1", "controller": True}]
+    def owned(kind: str, name: str, owner: str, api: str = "apps/v1", top: str = "top") -> dict[str, Any]:
+        references = [{"apiVersion": api, "kind": owner, "name": top, "uid": "1", "controller": True}]
         item = pod(metadata={"name": name, "ownerReferences": references})
         if kind == "Pod":
             return item
@@ -337,7 +337,7 @@ def test_objects_of_others_are_told_once() -> None:
 
     top = {**named("decode")}
     top["metadata"]["name"] = "top"
-    chain = [top, owned("ReplicaSet", "top-1", "Deployment"), owned("Pod", "top-1-a", "ReplicaSet")]
+    chain = [top, owned("ReplicaSet", "top-1", "Deployment"), owned("Pod", "top-1-a", "ReplicaSet", top="top-1")]
     assert [one["name"] for one in audited(chain)["workloads"]] == ["top"]
 
     # Nobody knows where this kind has its pod templates, so its pods speak for it.
@@ -348,6 +348,74 @@ def test_objects_of_others_are_told_once() -> None:
 
     (workload,) = audited([owned("StatefulSet", "made", "Graph", "example.com/v1")])["workloads"]
     assert (workload["name"], workload["owners"][0]["text"]) == ("made", f"Graph {NAMESPACE}/top")
+
+
+def _made(kind: str, name: str, owner: str, *, plain: bool = False) -> dict[str, Any]:
+    """An object that another one (``kind/name``) made, ``plain`` without RDMA."""
+    api = {"LLMInferenceService": "serving.kserve.io/v1alpha1", "Job": "batch/v1"}
+    above, _slash, top = owner.partition("/")
+    reference = {"apiVersion": api.get(above, "apps/v1"), "kind": above, "name": top, "controller": True}
+    item = pod(metadata={"name": name, "ownerReferences": [reference]}, container={"resources": {}} if plain else {})
+    if kind == "Pod":
+        return item
+    version, spec = api.get(kind, "apps/v1"), {"template": {"spec": item["spec"]}}
+    return {"apiVersion": version, "kind": kind, "metadata": item["metadata"], "spec": spec}
+
+
+def _told(items: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
+    return [(one["kind"], one["name"], one["pods"]) for one in audited(items)["workloads"]]
+
+
+def test_an_owner_that_does_not_show_the_rdma_of_its_pods() -> None:
+    """As an LLMInferenceService whose baseRefs lead to it: its Deployment has it, and it is told once."""
+    service = _made("LLMInferenceService", "llama", "Application/serving")
+    service["spec"] = {"baseRefs": [{"name": "h100-rdma"}]}
+    del service["metadata"]["ownerReferences"]
+    service["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "serving:x"}
+    chain = [
+        service,
+        _made("Deployment", "llama-kserve", "LLMInferenceService/llama"),
+        _made("ReplicaSet", "llama-kserve-1", "Deployment/llama-kserve"),
+        *(_made("Pod", f"llama-kserve-1-{name}", "ReplicaSet/llama-kserve-1") for name in "ab"),
+    ]
+    assert _told(chain) == [("LLMInferenceService", "llama", 2)]
+    (workload,) = audited(chain)["workloads"]
+    assert [owner["text"] for owner in workload["owners"]] == ["Argo CD application serving"]
+    assert [finding["code"] for finding in workload["findings"]] == ["resource"]
+    # Where it may not be listed, what it made is the topmost.
+    assert _told(chain[1:]) == [("Deployment", "llama-kserve", 0)]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_pods_that_a_webhook_changed(listed: bool) -> None:
+    replica_set = _made("ReplicaSet", "serve-1", "Deployment/serve", plain=True)
+    pods = [_made("Pod", f"serve-1-{number}", "ReplicaSet/serve-1") for number in range(3)]
+    deployment = {**replica_set, "kind": "Deployment", "metadata": {"name": "serve", "namespace": NAMESPACE}}
+    items = [deployment, *([replica_set] if listed else []), *pods]
+    assert _told(items) == [("Deployment", "serve", 3)]
+    assert _told(items[:-3]) == []
+
+
+def test_an_owner_that_is_gone() -> None:
+    """Others of its kind are there."""
+    other = _made("Job", "other", "CronJob/x", plain=True)
+    assert _told([other, _made("Pod", "train-0", "Job/train")]) == [("Job", "train", 1)]
+    assert _told([other, _made("Pod", "train-0", "Job/train", plain=True)]) == []
+
+
+def test_old_revisions_of_a_deployment_do_not_speak_for_it() -> None:
+    """They keep what it had before it was rewritten."""
+    new = _made("ReplicaSet", "serve-2", "Deployment/serve", plain=True)
+    deployment = {**new, "kind": "Deployment", "metadata": {"name": "serve", "namespace": NAMESPACE}}
+    items = [deployment, _made("ReplicaSet", "serve-1", "Deployment/serve"), new]
+    assert _told(items) == []
+    # A rollout that is not over.
+    assert _told([*items, _made("Pod", "serve-1-a", "ReplicaSet/serve-1")]) == [("Deployment", "serve", 1)]
+
+
+def test_owners_in_a_ring() -> None:
+    items = [_made("ReplicaSet", "a", "ReplicaSet/b", plain=True), _made("ReplicaSet", "b", "ReplicaSet/a")]
+    assert [name for _kind, name, _pods in _told(items)] == ["a"]
 
 
 @pytest.mark.parametrize(

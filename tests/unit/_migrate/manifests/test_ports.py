@@ -78,6 +78,51 @@ def test_a_service_that_selects_pods_by_what_their_controller_adds(selector: Obj
     assert notes == ([("b", "left", f"{what}{said}")] if led else [])
 
 
+def _other(api: str, kind: str, spec: Any, **meta: Any) -> Object:
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": "x", "namespace": NAMESPACE, **meta}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "spec"),
+    [
+        ("networking.k8s.io/v1", "NetworkPolicy", {"podSelector": {}, "ingress": [{"ports": [{"port": 8300}]}]}),
+        ("networking.k8s.io/v1", "NetworkPolicy", {"egress": [{"ports": [{"port": 8299, "endPort": 8300}]}]}),
+        ("networking.k8s.io/v1", "NetworkPolicy", {"ingress": [{"ports": [{"port": 8200, "endPort": 8400}]}]}),
+        ("cilium.io/v2", "CiliumNetworkPolicy", {"ingress": [{"toPorts": [{"ports": [{"port": "8300"}]}]}]}),
+        ("monitoring.coreos.com/v1", "PodMonitor", {"podMetricsEndpoints": [{"portNumber": 8300}]}),
+        ("monitoring.coreos.com/v1", "PodMonitor", {"podMetricsEndpoints": [{"targetPort": 8300}]}),
+        (
+            "networking.istio.io/v1",
+            "DestinationRule",
+            {"trafficPolicy": {"portLevelSettings": [{"port": {"number": 8300}}]}},
+        ),
+    ],
+)
+def test_a_port_that_another_object_names_stays(api: str, kind: str, spec: Any) -> None:
+    items = [_deployment("a", 8000), _deployment("b", 8300), _other(api, kind, spec)]
+    there, notes = moved(*items)
+    assert container(there[1])["args"] == ["--port", "8300"]
+    assert there[2] == items[2]
+    why = f"port 8300 stays, although 8000 is the common port: {kind} {NAMESPACE}/x names it"
+    assert notes == [("b", "left", why)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _other("networking.k8s.io/v1", "NetworkPolicy", {"ingress": [{"ports": [{"port": 8300}]}]}, namespace="b"),
+        _other("networking.k8s.io/v1", "NetworkPolicy", {"ingress": [{"ports": [{"port": 8000}]}]}),
+        # The new port is in it as well.
+        _other("networking.k8s.io/v1", "NetworkPolicy", {"ingress": [{"ports": [{"port": 7999, "endPort": 9000}]}]}),
+        _other("example.com/v1", "Quota", {"number": 8300, "replicas": 8300}),
+    ],
+)
+def test_other_objects_that_do_not_name_a_port(other: Object) -> None:
+    there, notes = moved(_deployment("a", 8000), _deployment("b", 8300), other)
+    assert container(there[1])["args"] == ["--port", "8000"]
+    assert notes == []
+
+
 def test_a_port_that_is_elsewhere_in_the_pod_stays() -> None:
     own = {"env": [{"name": "SERVER_PORT", "value": "8300"}]}
     _there, notes = moved(_deployment("a", 8000), _deployment("b", 8300, **own))

@@ -102,6 +102,56 @@ def test_to_injection_and_from_what_was_written_for_it() -> None:
     assert rewrite.reverted(moved(again)[0]).documents == [again]
 
 
+_REQUIRED = "required-plugins.noderesource.dev"
+_INJECT = RewriteOptions(
+    [replace(NEAREST, annotations={"rdma.zerocopy.io/nics": "nearest", _REQUIRED: '["zerocopy-rdma"]'})]
+)
+
+
+def _requiring(name: str, value: str) -> Object:
+    limits = {"nvidia.com/gpu": "1", "rdma/ib": "1"}
+    return pod(metadata={"annotations": {name: value}}, container={"resources": {"limits": limits}})
+
+
+@pytest.mark.parametrize("name", [_REQUIRED, f"{_REQUIRED}/pod", f"{_REQUIRED}/container.main"])
+@pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        ('["zerocopy-rdma"]', None),
+        # The validator reads YAML.
+        ("- zerocopy-rdma\n", None),
+        ('["dra.net", "zerocopy-rdma", "other"]', '["dra.net", "other"]'),
+        ("[dra.net]", "[dra.net]"),
+        ("[]", "[]"),
+    ],
+)
+def test_claims_do_not_require_the_plugin_of_inject(name: str, value: str, left: str | None) -> None:
+    """On a node without it, pods that require it do not start."""
+    before = _requiring(name, value)
+    there, notes = moved(before)
+    assert notes == []
+    assert there[0]["metadata"]["annotations"].get(name) == left
+    back = rewrite.reverted(there)
+    assert (back.documents, back.notes) == ([before], [])
+
+
+@pytest.mark.parametrize("value", ["zerocopy-rdma", "[1, zerocopy-rdma]", "[zerocopy-rdma"])
+def test_required_plugins_that_cannot_be_read(value: str) -> None:
+    for options in (WISH, _INJECT):
+        before = _requiring(_REQUIRED, value)
+        there, notes = moved(before, options=options)
+        assert there[0]["metadata"]["annotations"][_REQUIRED] == value
+        assert notes == [("pod", "left", f"{_REQUIRED} cannot be read as a list of plugins, and stays as it is")]
+        assert rewrite.reverted(there).documents == [before]
+
+
+def test_injection_requires_its_plugin_beside_others() -> None:
+    before = _requiring(_REQUIRED, "[dra.net]")
+    there, _notes = moved(before, options=_INJECT)
+    assert there[0]["metadata"]["annotations"][_REQUIRED] == '["dra.net", "zerocopy-rdma"]'
+    assert rewrite.reverted(there).documents == [before]
+
+
 def test_a_claim_with_gpus_replaces_their_limit() -> None:
     after = only(named("prefill"), RewriteOptions([ONE, PAIR]))
     assert container(after)["resources"] == {"claims": [{"name": "rdma"}]}

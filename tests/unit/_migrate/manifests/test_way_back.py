@@ -58,6 +58,10 @@ def _replace(path: str, value: Any) -> dict[str, Any]:
         ([_replace("/spec/selector/matchLabels/app", "other")], "/spec/selector/matchLabels/app"),
         ([_add("/metadata/labels", {"pod-security": "privileged"})], "/metadata/labels/pod-security"),
         ([_add("/metadata/annotations", {"a": "b"})], "/metadata/annotations/a"),
+        (
+            [_add("/metadata/annotations", {"required-plugins.noderesource.dev": '["zerocopy-rdma", "other"]'})],
+            "/metadata/annotations/required-plugins.noderesource.dev",
+        ),
         ([{"op": "remove", "path": "/spec/selector"}], "/spec/selector/matchLabels/app"),
     ],
 )
