@@ -82,6 +82,28 @@ def test_gpus_of_init_containers_are_no_further_ones() -> None:
         assert each["resources"] == {"claims": [{"name": "rdma"}]}
 
 
+@pytest.mark.parametrize(
+    ("place", "limit", "kept"),
+    [
+        ("containers", "nvidia.com/gpu", True),
+        ("containers", "nvidia.com/mig-1g.5gb", True),
+        ("initContainers", "nvidia.com/gpu", True),
+        ("containers", "example.com/fpga", False),
+    ],
+)
+def test_a_container_without_rdma_keeps_no_gpu_beside_a_claim_with_gpus(place: str, limit: str, kept: bool) -> None:
+    item = pod(container={"resources": {"limits": {"nvidia.com/gpu": "1", "rdma/ib": "1"}}})
+    item["spec"].setdefault(place, []).append(beside("judge", {limit: "1"}))
+    (there,), notes = moved(item, options=RewriteOptions([PAIR]))
+    assert ("resourceClaims" in there["spec"]) is not kept
+    said = f"container judge has {limit}: 1 beside a claim with 1 GPU"
+    assert [text for _name, _level, text in notes] == ([said] if kept else [])
+    # A claim of NICs alone leaves all GPUs to the device plugin.
+    (there,), _notes = moved(item, options=RewriteOptions([ONE], {"pod": ["one"]}))
+    assert container(there)["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert there["spec"]["resourceClaims"]
+
+
 def test_a_workload_of_other_hardware_stays() -> None:
     why = "no request of the group fits a pod with amd.com/gpu: 8: amd.com/gpu is not known to be a GPU of the nodes of"
     assert refused(slots("c"), RewriteOptions([BOARD, EIGHT])).startswith(why)
