@@ -150,6 +150,14 @@ def test_requests_of_a_template_are_shown_apart() -> None:
     assert [len(boxes.rows) for boxes in shown.times[0].templates] == [2]
 
 
+def test_runs_that_were_not_judged_are_told_beside_the_verdict() -> None:
+    whole = only(bytes=1 << 30, template="h100-1gpu-1nic")
+    assert "runs not judged" not in page(whole)
+    whole.runs[0].limit_gb_s = None
+    found = benchmark.document([*whole.runs], benchmark.BenchmarkSettings({}, 0.7), "0.1.0", None)
+    assert "1 of 3 runs not judged: what the ports carry is unknown" in page(found)
+
+
 def test_a_hostile_template() -> None:
     whole = transfers()
     for run in whole.runs:
