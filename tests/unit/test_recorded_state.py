@@ -154,6 +154,9 @@ def test_an_earlier_report_is_compared_and_a_newer_one_is_not(recorded: Path) ->
 def test_a_benchmark_is_shown_again_and_a_newer_one_is_refused(recorded: Path) -> None:
     value = loaded(recorded / "benchmark.json")
     found = benchmarks.read(value)
+    # Those of 1.0.0 do not say of which request these are.
+    for one in (*value["summary"], *value["errors"], *(time for line in value["kv"] for time in line["times"])):
+        one.setdefault("request", "")
     assert benchmarks.plain(found) == value
     with pytest.raises(benchmarks.BenchmarkDocumentError, match=f"^{NEWER}"):
         benchmarks.read({**value, "version": 2})

@@ -33,6 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.pods import
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_LABEL
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon import annotations as wish
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.inject.daemon.messages import Container, Pod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.names import is_rdma_device
 
 _DEVICES = "/dev/infiniband"
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
@@ -68,6 +69,9 @@ _ALL_TRANSPORTS = re.compile(r"\A(?:|\^(?!(?:.*,)?ib(?:,|\Z)).*|(?:.*,)?all(?:,.
 # Names of interfaces. UCX's of an HCA has its port.
 _INTERFACES = re.compile(r"(?:eth|en[oPpsx]|net|bond|ib|lo)[\w.-]*(?:,(?:eth|en[oPpsx]|net|bond|ib|lo)[\w.-]*)*")
 _INJECTOR = ("devices.noderesource.dev", "devices.nri.io")
+# Each HCA has one of these; the other device nodes of RDMA are for others of its uses, or for all HCAs.
+_VERBS = re.compile(rf"{_DEVICES}/uverbs[0-9]+")
+VISIBLE_GPUS = "NVIDIA_VISIBLE_DEVICES"
 HOST_ADDRESSES = ("status.hostIP", "status.hostIPs")
 
 
@@ -111,9 +115,31 @@ def injected(pod: PodShape, container: ContainerShape, site: Names) -> bool:
 
 
 def hcas_injected(pod: PodShape, container: ContainerShape, site: Names) -> int:
-    """The number of HCAs that an annotation of its pod names for a container."""
+    """The number of HCAs that an annotation of its pod names for a container, by their names or device nodes."""
     found = _wish(pod, container, site)
-    return len(set(found.hcas)) if found else 0
+    verbs = {path for path in found.paths if _VERBS.fullmatch(path)} if found else set()
+    return len({*found.hcas, *verbs}) if found else 0
+
+
+def hcas_chosen(pod: PodShape, container: ContainerShape) -> int:
+    """The number of HCAs that a container with the device nodes of all is told to use by variables."""
+    if not has_devices(pod, container):
+        return 0
+    # NCCL takes names after = as they are, and others as the beginnings of names. Both leave out what is after ^.
+    nccl = container.environment.get("NCCL_IB_HCA", "").strip()
+    ucx = container.environment.get("UCX_NET_DEVICES", "").strip()
+    entries = [
+        *([] if nccl.startswith("^") else nccl.lstrip("=").split(",")),
+        *([] if ucx.startswith("^") else [entry for entry in ucx.split(",") if not _INTERFACES.fullmatch(entry)]),
+    ]
+    # Ports of one HCA come after its name.
+    names = {entry.partition(":")[0].strip() for entry in entries}
+    return len({name for name in names if name != "all" and is_rdma_device(name)})
+
+
+def sees_gpus(value: str) -> bool:
+    """Whether NVIDIA's runtime gives a container GPUs by this value of its variable."""
+    return value not in ("", "none", "void")
 
 
 def _wish(pod: PodShape, container: ContainerShape, site: Names) -> Optional[wish.NicWish]:

@@ -31,8 +31,8 @@ _NO_CLAIMS: Mapping[str, Optional[int]] = MappingProxyType({})
 class ContainerNeed:
     """What a container that is to request RDMA asks for.
 
-    ``nics`` are those of extended resources and names of HCAs, ``gpus`` the whole GPUs by resource, and ``claimed`` the
-    number of those that it has by a claim of its own. ``init`` ones run before the others.
+    ``nics`` are those of extended resources and HCAs that are named, ``gpus`` the whole GPUs by resource, and
+    ``claimed`` the number of those that it has by a claim of its own. ``init`` ones run before the others.
     """
 
     name: str
@@ -132,6 +132,13 @@ def needed(pod: PodShape, site: Names, claims: Mapping[str, Optional[int]] = _NO
         if claimed is None:
             unclear.append(f"the pod has the claim {name}, and how many GPUs it has is not in these manifests")
         of_claims[name] = claimed or 0
+    unclear += [
+        f"container {container.name} has GPUs by {findings.VISIBLE_GPUS}, and how many is not in the manifest"
+        for container in using
+        if findings.sees_gpus(container.environment.get(findings.VISIBLE_GPUS, ""))
+        and not findings.has_gpu(container, site)
+        and not any(claims.get(name) != 0 for name in container.claims)
+    ]
     return TemplateNeed(
         [_container(pod, container, site, of_claims) for container in using],
         [f"{name}, a {kind.part} of a GPU" for name, kind in found if kind and kind.part != WHOLE],
@@ -147,7 +154,7 @@ def _container(pod: PodShape, container: ContainerShape, site: Names, claims: Di
     kinds = {name: gpu(name, site) for name in numbers}
     return ContainerNeed(
         container.name,
-        max(requested, findings.hcas_injected(pod, container, site)),
+        max(requested, findings.hcas_injected(pod, container, site), findings.hcas_chosen(pod, container)),
         {name: numbers[name] for name, kind in kinds.items() if kind and kind.part == WHOLE},
         container.init,
         sum(claims.pop(name, 0) for name in container.claims),

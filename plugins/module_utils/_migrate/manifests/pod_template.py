@@ -113,6 +113,13 @@ def _other_gpus(template: RewrittenTemplate, wanted: int) -> Iterator[str]:
     elif wanted and ((lasting or [max(first, default=0)]) != [wanted] or any(number > wanted for number in first)):
         told = [f"{each.name} has {need.written(each.gpus)}" for each in having]
         yield f"the claim has {wanted} GPUs for one container, but {', '.join(told) or 'no container has any'}"
+    using = {each.name for each in template.need.containers}
+    for container in template.pod.containers if wanted else ():
+        kept = [name for name in sorted(container.resources) if is_gpu(name, template.site)]
+        # A driver for claims and a device plugin do not share the GPUs of a node.
+        if kept and container.name not in using:
+            limit = f"{kept[0]}: {container.resources[kept[0]]}"
+            yield f"container {container.name} has {limit} beside a claim with {counted(wanted, 'GPU')}"
 
 
 def fewer(template: RewrittenTemplate, requests: Sequence[NamedRequest]) -> Iterator[str]:

@@ -90,7 +90,6 @@ _NO_SWITCH = ("ClusterPolicy", "NicClusterPolicy", "SriovOperatorConfig", "GPUCl
 # Dynamo has those that are not well known in a map of their own.
 _REQUESTS = ("limits", "requests", "custom")
 _NOTHING = (None, False, "", 0, "0")
-_VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 _SHOWN = 3
 
 
@@ -166,7 +165,7 @@ def _beside(value: Any, site: Names) -> Iterator[str]:
     if isinstance(value, dict):
         yield from (name for name in _numbered(value) if is_gpu(name, site) or _GPUS.fullmatch(name))
         yield from ["claims"] if entries(value.get("resourceClaims")) else ()
-        yield from _all_gpus(text(value.get(_VISIBLE)))
+        yield from _all_gpus(text(value.get(findings.VISIBLE_GPUS)))
         for part in _REQUESTS:
             yield from (str(name) for name in table(value.get(part)) if may_be_gpu(str(name), site))
     elif isinstance(value, list):
@@ -175,7 +174,7 @@ def _beside(value: Any, site: Names) -> Iterator[str]:
             yield from (
                 [name] if _is_number(entry.get("value")) and any(is_gpu(end, site) for end in _ends(name)) else ()
             )
-            yield from _all_gpus(text(entry.get("value")) if name == _VISIBLE else "")
+            yield from _all_gpus(text(entry.get("value")) if name == findings.VISIBLE_GPUS else "")
     elif isinstance(value, str):
         yield from (name for name in _IN_TEXT.findall(value) if any(is_gpu(end, site) for end in _ends(name)))
 
@@ -207,7 +206,7 @@ def everything(value: Any, without: Collection[int] = ()) -> Iterator[Any]:
 
 def _all_gpus(value: str) -> List[str]:
     """A privileged container has GPUs without a request for them."""
-    return [f"{_VISIBLE}={value}"] if value not in ("", "none", "void") else []
+    return [f"{findings.VISIBLE_GPUS}={value}"] if findings.sees_gpus(value) else []
 
 
 def _is_number(value: Any) -> bool:

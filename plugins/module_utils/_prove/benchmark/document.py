@@ -14,8 +14,10 @@ from typing import Any, List, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import summary
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark.runs import Found
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
+    RDMA,
     BenchmarkDocument,
     BenchmarkFault,
+    BenchmarkLine,
     BenchmarkRun,
     Published,
     PublishedFigure,
@@ -68,19 +70,23 @@ def size(number: int) -> str:
     return f"{number} B"
 
 
+def title(line: BenchmarkLine) -> str:
+    return f"{line.group} {line.name}: {line.operation} {size(line.bytes)}"
+
+
 def text(found: BenchmarkDocument) -> List[str]:
     """The summary in lines for people."""
     lines = []
     for mean in found.summary:
-        line = f"{mean.group} {mean.template}: {mean.operation} {size(mean.bytes)}, {mean.mean_gb_s:.3g} GB/s"
+        line = f"{title(mean)}, {mean.mean_gb_s:.3g} GB/s"
         line += f" (spread {mean.spread:.0%} of {mean.runs} runs; {mean.memory}, {mean.pinned})"
         if mean.ratio is not None:
             line += f", {mean.ratio:.2f} times unaligned, latency {mean.latency_change or 0:+.1%}"
-        lines.append(f"{line}: {mean.text}" if mean.verdict != "impossible" else line)
+        lines.append(f"{line}: {mean.text}" if mean.kind == RDMA else line)
     for entry in found.kv:
-        times = ", ".join(f"{time.group} {time.template} {time.seconds * 1e3:.3g} ms" for time in entry.times)
+        times = ", ".join(f"{time.group} {time.name} {time.seconds * 1e3:.3g} ms" for time in entry.times)
         lines.append(f"KV cache of {entry.model}, {entry.tokens} tokens, {size(entry.bytes)}: {times or 'no WRITE'}")
-    lines += [f"{fault.group} {fault.template}, run {fault.repetition}: {fault.text}" for fault in found.errors]
+    lines += [f"{fault.group} {fault.name}, run {fault.repetition}: {fault.text}" for fault in found.errors]
     lines += [
         f"For comparison, others' hardware ({figure.source}; {figure.hardware}): {figure.operation} "
         f"{size(figure.bytes)}, {figure.aligned.gb_s} GB/s aligned, {figure.unaligned.gb_s} GB/s unaligned"

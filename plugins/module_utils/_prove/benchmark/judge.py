@@ -66,6 +66,6 @@ def judge(
 def failure(found: BenchmarkDocument, path: str) -> List[str]:
     """Why the benchmark fails, in lines; none if it does not. ``path`` is where all figures are."""
     errors = [fault.text for fault in found.errors]
-    slow = [mean.text for mean in found.summary if mean.verdict == "fail"]
+    slow = [f"{document.title(mean)}: {mean.text}" for mean in found.summary if mean.verdict == "fail"]
     head = f"Transfers failed or were too slow. All figures are in {path}"
     return [head, *errors, *slow] if errors or slow else []

@@ -127,7 +127,7 @@ class BenchmarkJudge:
         ]
 
     def fault(self, text: str) -> BenchmarkFault:
-        return BenchmarkFault(self.pair.group, self.pair.entry, self.pair.repetition, text)
+        return BenchmarkFault(self.pair.group, self.pair.entry, self.pair.repetition, text, self.pair.alias)
 
     def _run(
         self,

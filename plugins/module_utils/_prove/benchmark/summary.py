@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Summarises the runs of a template, compared with the unaligned template and with what ports can carry.
+"""Summarises the runs of each request, compared with the unaligned template and with what ports can carry.
 
 With these means, how long it takes to move the KV caches of models.
 """
@@ -12,7 +12,7 @@ With these means, how long it takes to move the KV caches of models.
 from __future__ import annotations
 
 from statistics import mean
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
     BASELINE,
@@ -34,23 +34,27 @@ def size(layers: int, tokens: int, kv_heads: int, head_dim: int, dtype: str) -> 
 
 
 def table(models: Sequence[Mapping[str, Any]], lines: Sequence[BenchmarkLine]) -> List[KvLine]:
-    """A line for each model and prompt length, with the time by each template that was measured.
+    """A line for each model and prompt length, with the time by each request that was measured.
 
     The bandwidth is that of the largest blocks that were written. A model has ``name``, ``layers``, ``kv_heads``,
     ``head_dim``, ``dtype`` and ``prompt_tokens``.
     """
     written = [line for line in lines if line.operation == "WRITE"]
-    largest = {(line.group, line.template): line for line in sorted(written, key=lambda line: line.bytes)}
+    largest = {(line.group, line.template, line.request): line for line in sorted(written, key=lambda line: line.bytes)}
     found = []
     for model in models:
         for tokens in model["prompt_tokens"]:
             content = size(model["layers"], tokens, model["kv_heads"], model["head_dim"], model["dtype"])
-            times = [KvTime(*key, content / (line.mean_gb_s * 1e9)) for key, line in sorted(largest.items())]
+            times = [
+                KvTime(line.group, line.template, content / (line.mean_gb_s * 1e9), line.request)
+                for _key, line in sorted(largest.items())
+            ]
             found.append(KvLine(model["name"], tokens, content, times))
     return found
 
 
-_Key = Tuple[str, str, str, int]
+_UNKNOWN = "what the ports carry is unknown, or they are software devices"
+_Key = Tuple[str, str, str, str, int]
 
 
 def _of_ends(run: BenchmarkRun, values: Sequence[str]) -> str:
@@ -74,15 +78,14 @@ def _one(texts: Sequence[str]) -> str:
 def _line(key: _Key, runs: Sequence[BenchmarkRun]) -> BenchmarkLine:
     values = [run.avg_gb_s for run in runs]
     middle = mean(values)
-    limits = [run.limit_gb_s for run in runs]
-    known = [limit for limit in limits if limit is not None]
-    limit = min(known) if len(known) == len(limits) else None
+    limits = [(run.avg_gb_s, run.limit_gb_s) for run in runs if run.limit_gb_s is not None]
     return BenchmarkLine(
         group=key[0],
         template=key[1],
         kind=runs[0].kind,
-        operation=key[2],
-        bytes=key[3],
+        request=key[2],
+        operation=key[3],
+        bytes=key[4],
         runs=len(runs),
         memory=_one([_memory(run) for run in runs]),
         pinned=_one([_pinned(run) for run in runs]),
@@ -93,45 +96,65 @@ def _line(key: _Key, runs: Sequence[BenchmarkRun]) -> BenchmarkLine:
         avg_seconds=mean(run.avg_seconds for run in runs),
         p50_seconds=mean(run.p50_seconds for run in runs),
         p99_seconds=mean(run.p99_seconds for run in runs),
-        limit_gb_s=limit,
-        fraction=None if limit is None else middle / limit,
+        limit_gb_s=min((limit for _value, limit in limits), default=None),
+        # The pods of each run may have another NIC, and a slow one is not to vanish in the mean.
+        fraction=min((value / limit for value, limit in limits), default=None),
     )
 
 
-def _judge(line: BenchmarkLine, largest: bool, fraction: float) -> None:
-    """Only the largest blocks have to reach what ports carry, of templates that are not there for comparison."""
+def _judge(line: BenchmarkLine, largest: bool, fraction: float, unknown: int) -> None:
+    """Only the largest blocks have to reach what ports carry, of templates that are not there for comparison.
+
+    ``unknown`` is the number of runs without a limit.
+    """
     if line.kind != RDMA:
         line.text = "for comparison"
     elif not largest:
         line.text = "only the largest blocks are judged"
     elif line.fraction is None:
-        line.text = "not judged: what the ports carry is unknown, or they are software devices"
+        line.text = f"not judged: {_UNKNOWN}"
     else:
         line.verdict = "pass" if line.fraction >= fraction else "fail"
-        line.text = f"{line.fraction:.0%} of what port and PCIe can carry, {fraction:.0%} is required"
+        slowest = ", in the slowest run" if line.runs - unknown > 1 else ""
+        line.text = f"{line.fraction:.0%} of what port and PCIe can carry{slowest}, {fraction:.0%} is required"
+        if unknown:
+            line.text += f"; {unknown} of {line.runs} runs not judged: {_UNKNOWN}"
 
 
 def lines(runs: Sequence[BenchmarkRun], fraction: float) -> List[BenchmarkLine]:
-    """The summary by group, template, operation and size. ``fraction`` is what is demanded of what ports carry."""
+    """The summary by group, template, request, operation and size.
+
+    ``fraction`` is what is demanded of what ports carry.
+    """
     by_key: Dict[_Key, List[BenchmarkRun]] = {}
     for run in runs:
-        by_key.setdefault((run.group, run.template, run.operation, run.bytes), []).append(run)
-    found = [_line(key, mine) for key, mine in by_key.items()]
-    found.sort(key=lambda line: (natural_key(line.group), natural_key(line.template), line.operation, line.bytes))
-    largest = max((line.bytes for line in found), default=0)
+        by_key.setdefault((run.group, run.template, run.request, run.operation, run.bytes), []).append(run)
+    made = [(_line(key, mine), sum(run.limit_gb_s is None for run in mine)) for key, mine in by_key.items()]
+    largest = max((line.bytes for line, _unknown in made), default=0)
+    for line, unknown in made:
+        _judge(line, line.bytes == largest, fraction, unknown)
+    found = sorted((line for line, _unknown in made), key=_order)
     for line in found:
         base = _baseline(line, found)
-        if base is not None:
-            line.ratio = line.mean_gb_s / base.mean_gb_s
-            line.latency_change = line.avg_seconds / base.avg_seconds - 1
-        _judge(line, line.bytes == largest, fraction)
+        if base:
+            line.ratio = line.mean_gb_s / _mean([(one.mean_gb_s, one.runs) for one in base])
+            line.latency_change = line.avg_seconds / _mean([(one.avg_seconds, one.runs) for one in base]) - 1
     return found
 
 
-def _baseline(line: BenchmarkLine, found: Sequence[BenchmarkLine]) -> Optional[BenchmarkLine]:
-    """The group's unaligned template with the same operation and size, in the same memory.
+def _order(line: BenchmarkLine) -> Any:
+    return (*map(natural_key, (line.group, line.template, line.request)), line.operation, line.bytes)
 
-    None where the line is of it, and where there are several, since which is meant is not known.
+
+def _mean(values: Sequence[Tuple[float, int]]) -> float:
+    """Of all runs, from means of some runs with their number."""
+    return sum(value * runs for value, runs in values) / sum(runs for _value, runs in values)
+
+
+def _baseline(line: BenchmarkLine, found: Sequence[BenchmarkLine]) -> List[BenchmarkLine]:
+    """The requests of the group's unaligned template with the same operation and size, in the same memory.
+
+    Nothing where the line is of it, and where there are several templates, since which is meant is not known.
     """
     same = [
         other
@@ -140,4 +163,4 @@ def _baseline(line: BenchmarkLine, found: Sequence[BenchmarkLine]) -> Optional[B
         == (line.group, line.operation, line.bytes, line.memory)
         and other.kind == BASELINE
     ]
-    return same[0] if line.kind == RDMA and len(same) == 1 else None
+    return same if line.kind == RDMA and len({other.template for other in same}) == 1 else []

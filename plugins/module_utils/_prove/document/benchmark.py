@@ -25,6 +25,18 @@ VERDICTS = ("pass", "fail", "impossible")
 _KIND = about("unaligned and floor are there for comparison; only rdma is judged.", enum=KINDS)
 _OPERATION = about(enum=("WRITE", "READ"))
 _ABOVE_0 = about(exclusiveMinimum=0)
+_REQUEST = about("Which of its variants; empty in documents of older versions, which do not tell them apart.")
+
+
+class _OfRequest:
+    """What belongs to one request: a variant of a template, or the template itself."""
+
+    template: str
+    request: str
+
+    @property
+    def name(self) -> str:
+        return self.template if self.request in ("", self.template) else f"{self.template} ({self.request})"
 
 
 @dataclass
@@ -41,7 +53,7 @@ class BenchmarkEnd:
 
 
 @dataclass
-class BenchmarkRun:
+class BenchmarkRun(_OfRequest):
     """One operation and size in one pair of pods, verified and over the right devices."""
 
     group: str
@@ -75,18 +87,19 @@ class BenchmarkRun:
 
 
 @dataclass
-class BenchmarkFault:
+class BenchmarkFault(_OfRequest):
     """What gave no result."""
 
     group: str
     template: str
     repetition: int = field(metadata=about(minimum=1))
     text: str
+    request: str = field(default="", metadata=_REQUEST)
 
 
 @dataclass
-class BenchmarkLine:
-    """All runs of a template with one operation and size; times are means of theirs."""
+class BenchmarkLine(_OfRequest):
+    """All runs of a request with one operation and size; times are means of theirs."""
 
     group: str
     template: str
@@ -103,8 +116,10 @@ class BenchmarkLine:
     avg_seconds: float = field(metadata=_ABOVE_0)
     p50_seconds: float = field(metadata=_ABOVE_0)
     p99_seconds: float = field(metadata=_ABOVE_0)
-    limit_gb_s: Optional[float] = field(metadata=about("What ports and PCIe links can carry."))
-    fraction: Optional[float] = field(metadata=about("mean_gb_s / limit_gb_s"))
+    limit_gb_s: Optional[float] = field(metadata=about("What ports and PCIe links can carry, the least of its runs."))
+    fraction: Optional[float] = field(
+        metadata=about("avg_gb_s / limit_gb_s of the run where it is least, null where no run has a limit.")
+    )
     ratio: Optional[float] = field(
         default=None, metadata=about("To the mean of the group's unaligned template, in the same memory.")
     )
@@ -116,15 +131,17 @@ class BenchmarkLine:
         metadata=about("impossible: there is nothing to judge, and the text says why.", enum=VERDICTS),
     )
     text: str = ""
+    request: str = field(default="", metadata=_REQUEST)
 
 
 @dataclass
-class KvTime:
+class KvTime(_OfRequest):
     """Estimated time of a KV cache over a template."""
 
     group: str
     template: str
     seconds: float = field(metadata=about("At mean_gb_s of the largest WRITE.", **_ABOVE_0))
+    request: str = field(default="", metadata=_REQUEST)
 
 
 @dataclass

@@ -159,7 +159,7 @@ def _ticks(first: float, last: float, steps: int) -> List[float]:
 
 
 def _templates(lines: Sequence[BenchmarkLine]) -> Dict[str, TransferTemplate]:
-    kinds = {line.template: line.kind for line in lines}
+    kinds = {line.name: line.kind for line in lines}
     names = sorted(kinds, key=lambda name: (KINDS.index(kinds[name]), natural_key(name)))
     numbered = [name for name in names if kinds[name] != FLOOR]
     return {
@@ -186,7 +186,7 @@ def _bandwidth(lines: Sequence[BenchmarkLine], known: Dict[str, TransferTemplate
 
     curves = []
     for template in known.values():
-        own = [line for line in lines if line.template == template.name]
+        own = [line for line in lines if line.name == template.name]
         points = [
             Point(
                 across(line.bytes),
@@ -222,7 +222,7 @@ def _times(runs: Sequence[BenchmarkRun], known: Dict[str, TransferTemplate], tit
     y = float(_TOP)
     found = []
     for template in known.values():
-        own = sorted((run for run in runs if run.template == template.name), key=lambda run: run.repetition)
+        own = sorted((run for run in runs if _name(run, known) == template.name), key=lambda run: run.repetition)
         if not own:
             continue
         ends = sorted({_end(run) for run in own}, key=natural_key)
@@ -252,6 +252,11 @@ def _times(runs: Sequence[BenchmarkRun], known: Dict[str, TransferTemplate], tit
     return TimesPlot(title, found, [Tick(across(value * factor), f"{value:.6g}") for value in values], unit, y)
 
 
+def _name(run: BenchmarkRun, known: Dict[str, TransferTemplate]) -> str:
+    """Under which its line is shown: in documents of older versions, all requests of a template had one."""
+    return run.name if run.name in known else run.template
+
+
 def _end(run: BenchmarkRun) -> str:
     near = f", {'/'.join(run.path)}" if run.path else ""
     return f"{run.initiator.memory}{near}"
@@ -275,14 +280,12 @@ def groups(document: BenchmarkDocument) -> List[TransfersPage]:
             for number in sorted({run.bytes for run in runs}, reverse=True)
             if (operation, number) in by_size
         ]
-        ordered = sorted(
-            lines, key=lambda line: (list(known).index(line.template), line.operation != "WRITE", line.bytes)
-        )
+        ordered = sorted(lines, key=lambda line: (list(known).index(line.name), line.operation != "WRITE", line.bytes))
         found.append(
             TransfersPage(
                 group,
-                [(known[line.template], line) for line in ordered if line.bytes == largest],
-                [(known[line.template], line) for line in ordered if line.bytes != largest],
+                [(known[line.name], line) for line in ordered if line.bytes == largest],
+                [(known[line.name], line) for line in ordered if line.bytes != largest],
                 [_bandwidth([line for line in lines if line.operation == name], known, name) for name in operations],
                 [plot for number, plot in drawn if number == largest],
                 [plot for number, plot in drawn if number != largest],

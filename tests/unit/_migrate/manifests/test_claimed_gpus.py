@@ -95,6 +95,17 @@ def test_a_claim_that_is_not_known_is_for_people(others: list[str]) -> None:
     assert notes == [f"{told}: whether one-nic has enough is not known"]
 
 
+@pytest.mark.parametrize(("gpus", "known"), [(1, True), (0, False)])
+def test_a_variable_beside_a_claim(gpus: int, known: bool) -> None:
+    """Which of the GPUs of the claim a container sees changes nothing, but a claim of NICs has none."""
+    devices = "gpu.nvidia.com" if gpus else "rdma-nic"
+    pod = _POD.replace("{name: main,", "{name: main, env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}],")
+    claim = _claim(f"{{name: a, exactly: {{deviceClassName: {devices}}}}}")
+    claims, notes = _done(pod, claim, options=RewriteOptions([_ONE]))
+    said = "container main has GPUs by NVIDIA_VISIBLE_DEVICES, and how many is not in the manifest"
+    assert (len(claims), notes) == ((2, []) if known else (1, [f"{said}: choose in rdma_migrate_requests"]))
+
+
 def test_claims_of_other_devices_and_shared_ones_count_once() -> None:
     pod = _POD + "    - {name: second, resources: {limits: {rdma/ib: 1}, claims: [{name: gpus}]}}\n"
     nic = _claim(

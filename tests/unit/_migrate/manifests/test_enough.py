@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
@@ -79,6 +80,28 @@ def test_gpus_of_init_containers_are_no_further_ones() -> None:
     spec = item["spec"]["template"]["spec"]
     for each in (*spec["initContainers"], *spec["containers"]):
         assert each["resources"] == {"claims": [{"name": "rdma"}]}
+
+
+@pytest.mark.parametrize(
+    ("place", "limit", "kept"),
+    [
+        ("containers", "nvidia.com/gpu", True),
+        ("containers", "nvidia.com/mig-1g.5gb", True),
+        ("initContainers", "nvidia.com/gpu", True),
+        ("containers", "example.com/fpga", False),
+    ],
+)
+def test_a_container_without_rdma_keeps_no_gpu_beside_a_claim_with_gpus(place: str, limit: str, kept: bool) -> None:
+    item = pod(container={"resources": {"limits": {"nvidia.com/gpu": "1", "rdma/ib": "1"}}})
+    item["spec"].setdefault(place, []).append(beside("judge", {limit: "1"}))
+    (there,), notes = moved(item, options=RewriteOptions([PAIR]))
+    assert ("resourceClaims" in there["spec"]) is not kept
+    said = f"container judge has {limit}: 1 beside a claim with 1 GPU"
+    assert [text for _name, _level, text in notes] == ([said] if kept else [])
+    # A claim of NICs alone leaves all GPUs to the device plugin.
+    (there,), _notes = moved(item, options=RewriteOptions([ONE], {"pod": ["one"]}))
+    assert container(there)["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert there["spec"]["resourceClaims"]
 
 
 def test_a_workload_of_other_hardware_stays() -> None:
@@ -199,6 +222,78 @@ def test_as_many_nics_as_before(item: Object, options: list[NamedRequest], asked
     there, notes = moved(item, options=RewriteOptions(options, {"pod": names}))
     assert there != [item]
     assert [text.endswith(f", which asked for {asked} NICs") for _name, _level, text in notes] == [True] * bool(asked)
+
+
+def mounting(**environment: str) -> Object:
+    """A pod that mounts the device nodes of all HCAs and has these variables."""
+    variables = [{"name": name, "value": value} for name, value in environment.items()]
+    fields = {"resources": {}, "env": variables, "volumeMounts": [{"name": "ib", "mountPath": "/dev/infiniband"}]}
+    return pod(container=fields, volumes=[{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}])
+
+
+_HCAS = [f"mlx5_{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("environment", "asked"),
+    [
+        ({"NCCL_IB_HCA": ",".join(_HCAS)}, 8),
+        ({"NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"}, 2),
+        ({"UCX_NET_DEVICES": ",".join(f"{name}:1" for name in _HCAS)}, 8),
+        ({"NCCL_IB_HCA": "mlx5_0,mlx5_1", "UCX_NET_DEVICES": "mlx5_1:1,mlx5_2:1"}, 3),
+        # Two ports of one, all but some, and what is no HCA.
+        ({"UCX_NET_DEVICES": "mlx5_0:1,mlx5_0:2"}, 0),
+        ({"NCCL_IB_HCA": "^mlx5_0,mlx5_1", "UCX_NET_DEVICES": "^mlx5_2:1,mlx5_3:1"}, 0),
+        ({"NCCL_IB_HCA": "mlx5_0", "UCX_NET_DEVICES": "eth0,mlx5_0:1"}, 0),
+        ({"UCX_NET_DEVICES": "all,mlx5_0:1"}, 0),
+    ],
+)
+def test_hcas_that_variables_name(environment: dict[str, str], asked: int) -> None:
+    item = mounting(**environment)
+    (there,), notes = moved(item, options=RewriteOptions([ONE]))
+    assert ("resourceClaims" in there["spec"]) is (not asked), notes
+    assert not asked or f"which asks for {asked} NICs (one has 1 NIC)" in notes[0][2]
+    # Without the device nodes, whoever wrote them may have meant others.
+    del item["spec"]["volumes"]
+    item["spec"]["containers"][0]["resources"] = {"limits": {"rdma/ib": "1"}}
+    assert only(item, RewriteOptions([ONE]))["spec"]["resourceClaims"]
+
+
+@pytest.mark.parametrize(
+    ("files", "asked"),
+    [
+        ([f"uverbs{number}" for number in range(8)], 8),
+        (["uverbs0", "umad0", "issm0", "rdma_cm"], 0),
+    ],
+)
+def test_hcas_whose_device_nodes_are_injected(files: list[str], asked: int) -> None:
+    devices = json.dumps([{"path": f"/dev/infiniband/{name}"} for name in files])
+    item = pod(
+        metadata={"annotations": {"devices.noderesource.dev/container.main": devices}}, container={"resources": {}}
+    )
+    (there,), notes = moved(item, options=RewriteOptions([ONE]))
+    assert ("resourceClaims" in there["spec"]) is (not asked), notes
+    assert not asked or f"which asks for {asked} NICs (one has 1 NIC)" in notes[0][2]
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "known"),
+    [
+        ("all", {"rdma/ib": "1"}, False),
+        ("0,1,2,3", {"rdma/ib": "1"}, False),
+        ("all", {"rdma/ib": "1", "nvidia.com/gpu": "1"}, True),
+        *((value, {"rdma/ib": "1"}, True) for value in ("", "none", "void")),
+    ],
+)
+def test_gpus_that_a_variable_gives(value: str, limits: dict[str, str], known: bool) -> None:
+    item = asking(limits)
+    item["spec"]["containers"][0]["env"] = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": value}]
+    (there,), notes = moved(item, options=RewriteOptions([ONE]))
+    said = "container main has GPUs by NVIDIA_VISIBLE_DEVICES, and how many is not in the manifest"
+    assert ("resourceClaims" in there["spec"]) is known
+    assert [text for _name, _level, text in notes] == ([] if known else [f"{said}: choose in rdma_migrate_requests"])
+    notes = moved(item, options=RewriteOptions([ONE], {"pod": ["one"]}))[1]
+    assert (f"{said}: whether one has enough is not known" in [note[2] for note in notes]) is not known
 
 
 def test_several_requests_have_more() -> None:

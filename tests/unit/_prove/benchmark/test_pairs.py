@@ -13,7 +13,12 @@ import jsonschema
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import summary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.benchmark import document, judge, summary
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.benchmark import (
+    BenchmarkDocument,
+    BenchmarkEnd,
+    BenchmarkRun,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
 from ansible_collections.zerocopy.rdma.plugins.modules import benchmark_plan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _benchmark
@@ -173,6 +178,87 @@ def test_the_summary(bench: Bench) -> None:
     assert (lines["tcp"]["kind"], lines["tcp"]["limit_gb_s"], lines["tcp"]["ratio"]) == ("floor", None, None)
     assert found["runs"][0]["path"] != []
     assert "2.00 times unaligned, latency -50.0%" in "\n".join(bench.lines)
+
+
+def _of_requests(*measured: tuple[str, float, float | None], kind: str = "rdma") -> list[BenchmarkRun]:
+    """Runs of the requests of one template, with their GB/s and what their ports carry, of 1 GiB in one memory."""
+    end = BenchmarkEnd("n1", "VRAM", "0000:1a:00.0", True, 0)
+    return [
+        BenchmarkRun(
+            group="h100",
+            template="far" if kind == "unaligned" else "pair",
+            request=request,
+            kind=kind,
+            repetition=1,
+            operation="WRITE",
+            bytes=GIB,
+            warmup=1,
+            iterations=10,
+            avg_gb_s=rate,
+            **dict.fromkeys(("avg_seconds", "p50_seconds", "p95_seconds", "p99_seconds"), GIB / rate / 1e9),
+            quantiles_seconds=[GIB / rate / 1e9] * 21,
+            transport="rc_mlx5/mlx5_0:1",
+            devices=["mlx5_0"],
+            path=[],
+            counted=None,
+            limit_gb_s=limit,
+            initiator=end,
+            target=end,
+        )
+        for request, rate, limit in measured
+    ]
+
+
+def _shown(*runs: BenchmarkRun) -> tuple[BenchmarkDocument, list[str]]:
+    """Their document, and its lines of templates."""
+    found = document.document([*runs], document.BenchmarkSettings({}, 0.7, [MODEL]), "1.0.0", None)
+    return found, [line for line in document.text(found) if line.startswith("h100 ")]
+
+
+def test_a_request_at_half_its_rate_is_not_hidden_by_another_of_its_template() -> None:
+    """A template has one request for each NUMA node, with NICs of its own."""
+    fast, slow = ("pair-numa0", 48.0, 50.0), ("pair-numa1", 23.0, 50.0)
+    found, lines = _shown(*_of_requests(fast, slow, fast, slow, fast, slow))
+    assert [(line.request, line.runs, line.verdict) for line in found.summary] == [
+        ("pair-numa0", 3, "pass"),
+        ("pair-numa1", 3, "fail"),
+    ]
+    assert lines[1].startswith("h100 pair (pair-numa1): WRITE 1 GiB, 23 GB/s (spread 0% of 3 runs")
+    assert judge.failure(found, "b.json")[1:] == [
+        "h100 pair (pair-numa1): WRITE 1 GiB: 46% of what port and PCIe can carry, in the slowest run, 70% is required"
+    ]
+    assert {time.request: time.seconds for time in found.kv[0].times} == pytest.approx(
+        {"pair-numa0": 4 * GIB / 48e9, "pair-numa1": 4 * GIB / 23e9}
+    )
+
+
+def test_a_run_at_half_its_rate_is_not_hidden_by_the_others() -> None:
+    """The pods of each run may have another NIC, whose port may carry less."""
+    found, _lines = _shown(*_of_requests(("pair", 48.0, 50.0), ("pair", 48.0, 50.0), ("pair", 24.0, 50.0)))
+    assert [(line.verdict, line.fraction) for line in found.summary] == [("fail", 0.48)]
+    found, lines = _shown(*_of_requests(("pair", 24.0, 25.0), ("pair", 45.0, 50.0)))
+    assert [(line.verdict, line.fraction, line.limit_gb_s) for line in found.summary] == [("pass", 0.9, 25.0)]
+    assert lines[0].endswith(": 90% of what port and PCIe can carry, in the slowest run, 70% is required")
+
+
+def test_runs_that_cannot_be_judged_are_named_and_the_others_judged() -> None:
+    unknown = "not judged: what the ports carry is unknown, or they are software devices"
+    found, lines = _shown(*_of_requests(("pair", 24.0, None), ("pair", 24.0, 50.0)))
+    assert [line.verdict for line in found.summary] == ["fail"]
+    assert lines[0].endswith(f": 48% of what port and PCIe can carry, 70% is required; 1 of 2 runs {unknown}")
+    found, lines = _shown(*_of_requests(("pair", 24.0, None)))
+    assert [(line.verdict, line.fraction) for line in found.summary] == [("impossible", None)]
+    assert lines[0].endswith(f": {unknown}")
+
+
+def test_the_requests_of_the_unaligned_template_are_one_to_compare_with() -> None:
+    far = _of_requests(("far-a", 10.0, 50.0), ("far-a", 10.0, 50.0), ("far-b", 40.0, 50.0), kind="unaligned")
+    found, _lines = _shown(*far, *_of_requests(("pair", 40.0, 50.0)))
+    assert [(line.name, line.ratio) for line in found.summary] == [
+        ("far (far-a)", None),
+        ("far (far-b)", None),
+        ("pair", pytest.approx(2)),
+    ]
 
 
 def test_a_slow_port_fails(bench: Bench) -> None:

@@ -135,6 +135,29 @@ def test_all_times_are_the_same() -> None:
     assert len(drawn(whole)) == 4
 
 
+def test_requests_of_a_template_are_shown_apart() -> None:
+    whole = only(bytes=1 << 30, template="rdma/rdma_v100")
+    for run in whole.runs:
+        run.request = f"rail{run.repetition}"
+    apart = benchmark.document([*whole.runs], benchmark.BenchmarkSettings({}, 0.7), "0.1.0", None)
+    (shown,) = report_transfers.groups(apart)
+    names = [f"rdma/rdma_v100 (rail{number})" for number in (1, 2)]
+    assert [curve.template.name for curve in shown.bandwidth[0].curves] == names
+    assert [boxes.template.name for boxes in shown.times[0].templates] == names
+    assert names[1] in page(apart)
+    # Documents of older versions have one line for all of them.
+    (shown,) = report_transfers.groups(whole)
+    assert [len(boxes.rows) for boxes in shown.times[0].templates] == [2]
+
+
+def test_runs_that_were_not_judged_are_told_beside_the_verdict() -> None:
+    whole = only(bytes=1 << 30, template="h100-1gpu-1nic")
+    assert "runs not judged" not in page(whole)
+    whole.runs[0].limit_gb_s = None
+    found = benchmark.document([*whole.runs], benchmark.BenchmarkSettings({}, 0.7), "0.1.0", None)
+    assert "1 of 3 runs not judged: what the ports carry is unknown" in page(found)
+
+
 def test_a_hostile_template() -> None:
     whole = transfers()
     for run in whole.runs:
