@@ -137,8 +137,8 @@ def lines(runs: Sequence[BenchmarkRun], fraction: float) -> List[BenchmarkLine]:
     for line in found:
         base = _baseline(line, found)
         if base:
-            line.ratio = line.mean_gb_s / _mean([(one.mean_gb_s, one.runs) for one in base])
-            line.latency_change = line.avg_seconds / _mean([(one.avg_seconds, one.runs) for one in base]) - 1
+            line.ratio = line.mean_gb_s / _mean([(each.mean_gb_s, each.runs) for each in base])
+            line.latency_change = line.avg_seconds / _mean([(each.avg_seconds, each.runs) for each in base]) - 1
     return found
 
 
