@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the zerocopy.rdma authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""What a cluster of nodes that exist only as objects has before provision: the nodes, and the class of GPUs."""
+"""Objects of a cluster before provision: nodes that are nothing else, the class of GPUs, and an operator's plugin."""
 
 from __future__ import annotations
 
@@ -34,3 +34,17 @@ def node(name: str) -> Object:
     status = {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [{"type": "Ready", "status": "True"}]}
     meta = {"name": name, "labels": {"kubernetes.io/hostname": name}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
+
+
+def sriov_plugin(namespace: str) -> Object:
+    """As far as it is looked at, what the SR-IOV operator makes for its device plugin; no node here has its label."""
+    name = {"app": "sriov-device-plugin"}
+    arguments = ["--log-level=10", "--resource-prefix=openshift.io", "--config-file=/etc/pcidp/$(NODE_NAME)"]
+    container = {"name": "sriov-device-plugin", "image": "example.org/plugin", "args": arguments}
+    spec = {"nodeSelector": {"node-role.kubernetes.io/worker": ""}, "containers": [container]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "sriov-device-plugin", "namespace": namespace},
+        "spec": {"selector": {"matchLabels": name}, "template": {"metadata": {"labels": name}, "spec": spec}},
+    }

@@ -19,6 +19,7 @@ from vmlab.golang import go
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.modules import cluster_info
+from ansible_collections.zerocopy.rdma.tests.bench.cluster_objects import sriov_plugin
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import ClusterSet, Object, actions, reasons
 from ansible_collections.zerocopy.rdma.tests.cluster.host_devices import labels, offer, operated, pod, verdicts
 from ansible_collections.zerocopy.rdma.tests.cluster.provision import Playbook, make_set_of_inventory
@@ -36,20 +37,6 @@ SET: Dict[str, str] = {"name": "zerocopy-rdma-host-device", "namespace": "kube-s
 APPLIED, RESOURCE = "Apply the objects (host_device)", "openshift.io/sriov_lab"
 
 
-def daemon_set(namespace: str) -> Object:
-    """As far as it is looked at, what the operator makes for its device plugin."""
-    name = {"app": "sriov-device-plugin"}
-    arguments = ["--log-level=10", "--resource-prefix=openshift.io", "--config-file=/etc/pcidp/$(NODE_NAME)"]
-    container = {"name": "sriov-device-plugin", "image": "example.org/plugin", "args": arguments}
-    spec = {"nodeSelector": {"node-role.kubernetes.io/worker": ""}, "containers": [container]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": "sriov-device-plugin", "namespace": namespace},
-        "spec": {"selector": {"matchLabels": name}, "template": {"metadata": {"labels": name}, "spec": spec}},
-    }
-
-
 def source(directory: Path) -> Path:
     """The directory of the operator's module, with its chart and definitions."""
     # The checksum database says that the module is the one that everybody has.
@@ -64,7 +51,7 @@ def make_operator(cluster_set: ClusterSet, tmp_path: Path) -> Iterator[str]:
     assert set(actions(cluster_set(name="operator", objects=objects)).values()) == {"created"}
     namespace = f"{cluster_set.namespace}-sriov"
     cluster_set.kubectl("create", "namespace", namespace)
-    cluster_set.kubectl("create", "-f", "-", stdin=daemon_set(namespace))
+    cluster_set.kubectl("create", "-f", "-", stdin=sriov_plugin(namespace))
     yield namespace
     cluster_set.kubectl("delete", "pods", "-n", cluster_set.namespace, "--all", "--force")
     # Before their kinds go. Without a kubelet there is nothing to wait for.

@@ -24,7 +24,7 @@ from control_plane import lifecycle
 from vmlab.golang import go
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.content_hash import ALIAS
-from ansible_collections.zerocopy.rdma.tests.bench.cluster_objects import GPU_CLASS, Object, node
+from ansible_collections.zerocopy.rdma.tests.bench.cluster_objects import GPU_CLASS, Object, node, sriov_plugin
 from ansible_collections.zerocopy.rdma.tests.bench.trees import Tree, TreeError
 from ansible_collections.zerocopy.rdma.tests.same.fleet import begin
 from ansible_collections.zerocopy.rdma.tests.same.inventories import Renamed, build, layer, sources
@@ -211,20 +211,7 @@ def _sriov_crds(_source: Tree) -> list[Object]:
     files = sorted((module / "config" / "crd" / "bases").glob("sriovnetwork.openshift.io_*.yaml"))
     # Where the operator itself would run, and where its objects are.
     place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sriov-network-operator"}}
-    return [place, _sriov_plugin(), *(yaml.safe_load(path.read_text()) for path in files)]
-
-
-def _sriov_plugin() -> Object:
-    """As far as it is looked at, what the operator makes for its device plugin; no node has its label."""
-    name = {"app": "sriov-device-plugin"}
-    container = {"name": "plugin", "image": "example.org/plugin", "args": ["--resource-prefix=openshift.io"]}
-    spec = {"nodeSelector": {"node-role.kubernetes.io/worker": ""}, "containers": [container]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": "sriov-device-plugin", "namespace": "sriov-network-operator"},
-        "spec": {"selector": {"matchLabels": name}, "template": {"metadata": {"labels": name}, "spec": spec}},
-    }
+    return [place, sriov_plugin("sriov-network-operator"), *(yaml.safe_load(path.read_text()) for path in files)]
 
 
 def _network_crds(source: Tree) -> list[Object]:

@@ -23,7 +23,7 @@ _CLASS = "sys/class/net"
 _NETLINK_ROUTE = 0
 _LINK, _ADDRESS = struct.Struct("=16xxxHiI4x"), struct.Struct("=16xBBBxI")
 _RTM_GETLINK, _RTM_GETADDR = 18, 22
-_IFF_UP = 0x1
+IFF_UP = 0x1
 # RTEXT_FILTER_SKIP_STATS: without the statistics an answer is a third as long.
 _SKIP_STATS = struct.pack("=HHI", 8, 29, 8)
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_CARRIER = 1, 3, 4, 33
@@ -75,7 +75,7 @@ def interpret_link(raw: bytes) -> Interface:
         hardware=hardware,
         mtu=netlink.number(found.get(_IFLA_MTU)),
         max_mtu=netlink.number(found.get(_IFLA_MAX_MTU)) or None,
-        carrier=bool(found.get(_IFLA_CARRIER, b"\1")[0]) if flags & _IFF_UP else None,
+        carrier=bool(found.get(_IFLA_CARRIER, b"\1")[0]) if flags & IFF_UP else None,
         virtual=netlink.text(made) or None,
     )
 

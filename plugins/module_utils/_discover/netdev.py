@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import routes as kernel_routes
-from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import UNUSABLE
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import IFF_UP, UNUSABLE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.routes import DefaultHop
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.tree import Tree
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
@@ -27,8 +27,6 @@ CLASS = "sys/class/net"
 _RTF_UP = 0x1
 _RTF_GATEWAY = 0x2
 _RTF_REJECT = 0x200
-# include/uapi/linux/if.h
-_IFF_UP = 0x1
 # RT_TABLE_DEFAULT, RT_TABLE_MAIN (include/uapi/linux/rtnetlink.h).
 _DEFAULT, _MAIN = 253, 254
 
@@ -196,7 +194,7 @@ def carrier(tree: Tree, name: str) -> Optional[bool]:
     flags = tree.number(directory + "/flags", 0)
     # Reading carrier of such a netdev is EINVAL by design, not a fault. Its operstate is down, but so is that of one
     # without a cable (Documentation/networking/operstates.rst).
-    enabled = tree.text(directory + "/operstate") != "down" if flags is None else flags & _IFF_UP
+    enabled = tree.text(directory + "/operstate") != "down" if flags is None else flags & IFF_UP
     found = tree.number(directory + "/carrier") if enabled else None
     return None if found is None else found == 1
 

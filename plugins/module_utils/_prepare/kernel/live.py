@@ -14,11 +14,11 @@ import os
 from dataclasses import dataclass
 from typing import Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._discover.interfaces import IFF_UP
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 
 _ARPHRD_INFINIBAND = "32"
-_IFF_UP = 1
 _SOFTWARE = ("rdma_rxe", "siw")
 
 
@@ -80,7 +80,7 @@ def _bound(files: Files, module: str) -> List[str]:
 
 def _is_up(files: Files, netdev: str) -> bool:
     kind, flags = (files.text(f"/sys/class/net/{netdev}/{name}") or "0" for name in ("type", "flags"))
-    return kind.strip() == _ARPHRD_INFINIBAND and bool(int(flags, 16) & _IFF_UP)
+    return kind.strip() == _ARPHRD_INFINIBAND and bool(int(flags, 16) & IFF_UP)
 
 
 def occupied(files: Files, module: str) -> Optional[str]:

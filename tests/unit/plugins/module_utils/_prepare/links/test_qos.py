@@ -534,11 +534,18 @@ def _shell(
     )
 
 
+def _configfs(tree: NodeTree) -> Path:
+    """The port's netdev on its PCI function, and where RDMA-CM has directories of devices; there is none yet."""
+    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    found = tree.root / "sys/kernel/config/rdma_cm"
+    found.mkdir(parents=True)
+    return found
+
+
 def test_the_script_sets_the_same_at_boot(tree: NodeTree) -> None:
-    attribute = tree.root / "sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos"
+    attribute = _configfs(tree) / "mlx5_0/ports/1/default_roce_tos"
     attribute.parent.mkdir(parents=True)
     attribute.write_text("0\n")
-    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
     # Stacked on the port, with its address.
     tree.write("sys/class/net/ens1np0.7/address", MAC + "\n")
     port = qos_unit.Port(MAC, 106, tuple(SELECTORS), 3, Ets([0], ["cb_shaper"], [100]))
@@ -560,15 +567,14 @@ def test_the_script_does_nothing_to_other_ports(tree: NodeTree) -> None:
 
 
 def test_the_script_sets_the_type_of_service_although_dcb_fails(tree: NodeTree) -> None:
-    attribute = tree.root / "sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos"
+    attribute = _configfs(tree) / "mlx5_0/ports/1/default_roce_tos"
     attribute.parent.mkdir(parents=True)
-    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
     done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106, tuple(SELECTORS), 3)], dcb="exit 1")
     assert (done.returncode, attribute.read_text()) == (1, "106\n")
 
 
 def test_the_script_says_when_there_is_no_rdma_device(tree: NodeTree) -> None:
-    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    _configfs(tree)
     (tree.root / "sys/class/infiniband/mlx5_0").unlink()
     done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)])
     assert done.returncode == 1
@@ -577,9 +583,7 @@ def test_the_script_says_when_there_is_no_rdma_device(tree: NodeTree) -> None:
 
 def test_the_script_waits_until_rdma_cm_knows_the_device(tree: NodeTree) -> None:
     """Seen in a guest at boot: sysfs has the device, and configfs answers ENODEV for its directory."""
-    configfs = tree.root / "sys/kernel/config/rdma_cm"
-    configfs.mkdir(parents=True)
-    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    configfs = _configfs(tree)
     knows = tree.root / "rdma_cm_knows"
     tools = {
         "mkdir": f'[ -e {knows} ] || {{ echo "No such device" >&2; exit 1; }}; /bin/mkdir -p "$1/ports/1"',
@@ -591,20 +595,17 @@ def test_the_script_waits_until_rdma_cm_knows_the_device(tree: NodeTree) -> None
 
 
 def test_the_script_waits_where_a_directory_is_left_of_a_device_that_rdma_cm_does_not_know(tree: NodeTree) -> None:
-    attribute = tree.root / "sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos"
+    attribute = _configfs(tree) / "mlx5_0/ports/1/default_roce_tos"
     attribute.parent.mkdir(parents=True)
     # Refuses what is written, as configfs does then.
     attribute.symlink_to("/dev/full")
-    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
     done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], sleep=f"rm -f {attribute}; : >{attribute}")
     assert (done.returncode, attribute.is_symlink()) == (0, False)
     assert attribute.read_text() == "106\n"
 
 
 def test_the_script_follows_a_device_that_is_renamed_meanwhile(tree: NodeTree) -> None:
-    configfs = tree.root / "sys/kernel/config/rdma_cm"
-    configfs.mkdir(parents=True)
-    (tree.root / "sys/class/net/ens1np0/device").symlink_to(tree.root / "sys/bus/pci/devices/0000:81:00.0")
+    configfs = _configfs(tree)
     devices = tree.root / "sys/class/infiniband"
     tools = {
         "mkdir": f'/bin/mkdir -p "$1/ports/1"; [ ! -e {devices}/mlx5_0 ] || mv {devices}/mlx5_0 {devices}/rocep129s0',
