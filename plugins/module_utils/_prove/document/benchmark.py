@@ -118,7 +118,7 @@ class BenchmarkLine(_OfRequest):
     p99_seconds: float = field(metadata=_ABOVE_0)
     limit_gb_s: Optional[float] = field(metadata=about("What ports and PCIe links can carry, the least of its runs."))
     fraction: Optional[float] = field(
-        metadata=about("avg_gb_s / limit_gb_s of the run where it is least, null where no run has a limit.")
+        metadata=about("The lowest avg_gb_s / limit_gb_s of the runs, null if no run has a limit.")
     )
     ratio: Optional[float] = field(
         default=None, metadata=about("To the mean of the group's unaligned template, in the same memory.")
