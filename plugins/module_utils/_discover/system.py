@@ -22,8 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import 
     Memlock,
     PciFunction,
 )
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import KERNEL_PARAMETER
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.kernel_module import canonical, is_pci_word
 
 _RDMA_MODULES = ("ib_core", "ib_uverbs", "ib_umad", "rdma_cm", "rdma_ucm")
 # RDMA module that serves a PCI driver (Kconfig of drivers/infiniband/hw).
@@ -146,7 +145,7 @@ def kernel_parameters(tree: Tree) -> Optional[List[str]]:
     if line is None:
         return None
     words = line.decode("ascii", "replace").replace('"', "").split()
-    return [word for word in words if KERNEL_PARAMETER.fullmatch(word)]
+    return [word for word in words if is_pci_word(word)]
 
 
 def _processor(tree: Tree) -> Dict[str, str]:

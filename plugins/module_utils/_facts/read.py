@@ -22,7 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import model,
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import GpuAffinity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import MOST_CHARACTERS, Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address, pci, pkey
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import address, kernel_module, pci, pkey
 
 # A card has at most a few hundred virtual functions, and a port as many GIDs.
 MOST_ENTRIES = 4096
@@ -37,10 +37,6 @@ _SHOWN = 60
 GATHER_FIRST = "gather them first (role rdma_discover)"
 
 _SIGNATURE = re.compile(r"[0-9a-f]{1,64}")
-# About IOMMU and PCI; such words are shown to be copied into a boot loader's configuration.
-KERNEL_PARAMETER = re.compile(
-    r"(?:[a-z]+_)?iommu(?:\.[a-z_]+)?(?:=[A-Za-z0-9_.,:+-]*)?|pcie?(?:_[a-z_]+)?(?:=[A-Za-z0-9_.,:;/@=+-]*)?"
-)
 
 Parse = Callable[[Any], Any]
 _T = TypeVar("_T")
@@ -161,7 +157,7 @@ _RIGHT_EACH: Dict[Tuple[type, str], Parse] = {
     (model.Port, "pkeys"): _like(pkey.is_pkey, "a P_Key such as 0xffff"),
     (model.Netdev, "addresses"): _interface,
     (qos.Ets, "algorithms"): _like(qos.ALGORITHMS.__contains__, f"one of {', '.join(qos.ALGORITHMS)}"),
-    (model.System, "kernel_parameters"): _like(KERNEL_PARAMETER.fullmatch, "a kernel parameter such as iommu=pt"),
+    (model.System, "kernel_parameters"): _like(kernel_module.is_pci_word, "a kernel parameter such as iommu=pt"),
 }
 
 
