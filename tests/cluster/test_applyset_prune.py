@@ -10,9 +10,11 @@ import threading
 from typing import Any, Callable, Dict
 
 import pytest
+from vmlab.progress import await_condition
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset import live_parent
+from ansible_collections.zerocopy.rdma.tests.cluster.claims_cluster import node
 from ansible_collections.zerocopy.rdma.tests.cluster.cluster_set import (
     DEFINITION,
     ClusterSet,
@@ -256,6 +258,35 @@ def test_what_is_being_deleted_is_waited_for_and_not_applied(cluster_set: Cluste
     assert actions(cluster_set(objects=[held, other]))[f"ConfigMap {cluster_set.namespace}/held"] == "created"
     cluster_set(objects=[other])
     cluster_set.patch("configmap", "held", {"metadata": {"finalizers": None}})
+
+
+def test_a_node_that_is_down_does_not_hold_up_what_goes(cluster_set: ClusterSet) -> None:
+    space, place = cluster_set.namespace, f"{cluster_set.namespace}-node"
+    cluster_set.kubectl("create", "-f", "-", stdin=node(place))
+    pod = {**pod_spec(), "nodeSelector": {"kubernetes.io/hostname": place}}
+    cluster_set(objects=[config_map("a", space), workload("DaemonSet", "driver", space, pod)])
+    pods = ("pods", "-n", space, "-o", "jsonpath={.items[*].spec.nodeName}")
+    await_condition("the pod", lambda: cluster_set.kubectl("get", *pods) == place, seconds=60)
+
+    def kubelet(said: str) -> None:
+        change = {"status": {"conditions": [{"type": "Ready", "status": said}]}}
+        cluster_set.patch("node", place, change, subresource="status")
+
+    kubelet("Unknown")
+    warning = f"DaemonSet {space}/driver was deleted, and goes when its pods have ended on {place}"
+    done = cluster_set(state="absent", wait=True, wait_timeout=2)
+    assert set(actions(done).values()) == {"pruned", "configured"}
+    assert warning in str(done["warnings"])
+    assert cluster_set.absent("configmap", "a")
+    # The set is not forgotten.
+    again = cluster_set(state="absent", wait=True, wait_timeout=2)
+    assert (again["changed"], warning in str(again["warnings"])) == (False, True)
+    kubelet("True")
+    late = cluster_set(state="absent", wait=True, wait_timeout=2)
+    assert f"DaemonSet {space}/driver: still there, held by foregroundDeletion" in late["msg"]
+    cluster_set.kubectl("delete", "pods", "-n", space, "--all", "--grace-period=0", "--force")
+    assert actions(cluster_set(state="absent", wait=True)) == {f"Secret {space}/set": "pruned"}
+    cluster_set.kubectl("delete", "node", place)
 
 
 def test_what_somebody_else_is_deleting_is_not_applied(cluster_set: ClusterSet) -> None:

@@ -18,12 +18,11 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, Nam
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, again_on_conflict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import diff
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import NODES, diff, is_lost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
-_NODES = "/api/v1/nodes"
 _LISTS = ("capacity", "allocatable")
 
 # By name of a node the resources that are to go.
@@ -33,7 +32,7 @@ Wanted = Mapping[str, Sequence[str]]
 class Leftover(NamedTuple):
     """A resource in the status of a node, with its quantities as they stand there, empty where there is none.
 
-    It is ``ours`` where the plugin is, or was, that is to go.
+    It is ``ours`` where the plugin is, or was, that is to go. Of a ``lost`` node, no kubelet writes it again.
     """
 
     node: str
@@ -41,6 +40,7 @@ class Leftover(NamedTuple):
     capacity: str
     allocatable: str
     ours: bool = True
+    lost: bool = False
 
     @property
     def advertised(self) -> bool:
@@ -69,7 +69,7 @@ def found(nodes: Sequence[Object], wanted: Wanted, label: str = "") -> List[Left
         ours = not label or label in (metadata(node).get("labels") or {})
         for resource in wanted.get(name, ()):
             capacity, allocatable = (str((status.get(key) or {}).get(resource, "")) for key in _LISTS)
-            entry = Leftover(name, resource, capacity, allocatable, ours)
+            entry = Leftover(name, resource, capacity, allocatable, ours, is_lost(node))
             if (capacity or allocatable) and (ours or not entry.advertised):
                 leftovers.append(entry)
     return leftovers
@@ -122,18 +122,22 @@ def remove(
 
     Waits up to ``timeout`` seconds for device plugins that are on their way out, and for kubelets to let go, but not
     for a plugin that comes back meanwhile; with ``awaited``, only on these nodes. Nodes that are not in the cluster,
-    and resources that are not on a node, are as they should be. Raises ClusterError, before anything is changed where a
-    pod holds one or a plugin still has devices to give; in check mode the plugin may be about to go, and is not asked
-    for. With ``keep_used``, and with ``label`` on the nodes that do not have it (:func:`found`), that is a warning, and
-    those resources stay.
+    and resources that are not on a node, are as they should be. On a node that is down, what is advertised stays, with
+    a warning. Raises ClusterError, before anything is changed where a pod holds one or a plugin still has devices to
+    give; in check mode the plugin may be about to go, and is not asked for. With ``keep_used``, and with ``label`` on
+    the nodes that do not have it (:func:`found`), that is a warning, and those resources stay.
     """
     leftovers = _gone(client, wanted, 0 if check else timeout, label, awaited)
+    silent = [entry for entry in leftovers if entry.lost and entry.advertised]
+    leftovers = [entry for entry in leftovers if entry not in silent]
     pods = unfinished(client) if leftovers else []
     refused, _used = _in_use(pods, [entry for entry in leftovers if entry.ours and not keep_used], check)
     if refused:
         raise ClusterError("; ".join(refused))
     problems, used = _in_use(pods, [entry for entry in leftovers if keep_used or not entry.ours], check)
     leftovers = [entry for entry in leftovers if entry not in used]
+    for resource, names in _by_resource(silent).items():
+        problems.append(f"{resource} is left on {fold(names)}, where no kubelet answers: run this again when it does")
     # Check mode has not waited for them.
     kept = [] if check else [entry for entry in leftovers if entry.kept]
     for resource, names in _by_resource(kept).items():
@@ -188,17 +192,17 @@ def _gone(
     deadline = time.monotonic() + timeout
     idle: Set[Tuple[str, str]] = set()
     while True:
-        nodes = client.get(_NODES)
+        nodes = client.get(NODES)
         leftovers = found(nodes["items"], wanted, label)
         idle.update((entry.node, entry.resource) for entry in leftovers if not entry.advertised)
         # A resource whose plugin has come back is no longer a leftover.
-        ours = [entry for entry in leftovers if awaited is None or entry.node in awaited]
+        ours = [entry for entry in leftovers if not entry.lost and (awaited is None or entry.node in awaited)]
         leaving = [entry for entry in ours if entry.advertised and (entry.node, entry.resource) not in idle]
         left = deadline - time.monotonic()
         if left <= 0 or not (leaving or any(entry.kept for entry in ours)):
             return leftovers
         version = metadata(nodes).get("resourceVersion", "")
-        for event in client.watch(_NODES, {"resourceVersion": version}, left):
+        for event in client.watch(NODES, {"resourceVersion": version}, left):
             if metadata(event.get("object") or {}).get("name") in wanted:
                 break
 
@@ -206,7 +210,7 @@ def _gone(
 def _write(client: Client, entries: Sequence[Leftover]) -> List[Leftover]:
     """Remove these resources of one node, except those whose plugin has come back, which are returned."""
     name = entries[0].node
-    path = f"{_NODES}/{name}"
+    path = f"{NODES}/{name}"
 
     def attempt() -> List[Leftover]:
         node = client.find(path)

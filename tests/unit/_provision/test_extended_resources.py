@@ -35,7 +35,7 @@ def cluster(server: Server) -> Server:
 
 
 def remove(client: Client, **options: Any) -> Dict[str, Any]:
-    return extended_resources.remove(client, {"n1": [HOSTDEV]}, **{"timeout": 0, "check": False, **options})
+    return extended_resources.remove(client, **{"wanted": {"n1": [HOSTDEV]}, "timeout": 0, "check": False, **options})
 
 
 def test_after_a_conflict_the_node_is_read_again(cluster: Server, client: Client) -> None:
@@ -63,6 +63,19 @@ def test_a_plugin_that_comes_back_is_left_with_a_warning(cluster: Server, client
     assert (done["changed"], done["nodes"], done["diff"]) == (False, {}, [])
     assert done["warnings"][-1] == f"{HOSTDEV} of n1 is advertised again: its device plugin has come back"
     assert not [method for method, *_rest in cluster.seen if method == "PATCH"]
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_what_a_node_that_is_down_advertises_holds_nothing_up(cluster: Server, client: Client, check: bool) -> None:
+    lost, well = node("1", "2"), node("1", "0")
+    lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    well["metadata"]["name"], well["status"]["capacity"][HOSTDEV] = "n2", "0"
+    cluster.paths["/api/v1/nodes"] = (200, {}, {"metadata": {"resourceVersion": "1"}, "items": [lost, well]})
+    cluster.replies = [(200, {}, well)]
+
+    done = remove(client, timeout=600, check=check, wanted={"n1": [HOSTDEV], "n2": [HOSTDEV]})
+    assert done["nodes"] == {"n2": [HOSTDEV]}
+    assert f"{HOSTDEV} is left on n1, where no kubelet answers: run this again when it does" in done["warnings"]
 
 
 class Watched:

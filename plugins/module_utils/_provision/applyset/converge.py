@@ -44,6 +44,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.usage import SetMember, Usage
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.write import write
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout import daemon_sets, wait
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 # Of runs that begin at the same moment one gets through at each attempt.
 _ATTEMPTS = 10
@@ -310,14 +311,23 @@ class _ApplysetRun:
         self._await_end([member for member in members if member.key not in self._done.kept])
 
     def _await_end(self, members: List[SetMember]) -> None:
-        if self._request.wait and not self._request.check:
-            ending = [(member.key, member.resource) for member in members]
+        """Wait until they are gone, but not for a node that is down: its pods may never end."""
+        if not self._request.wait or self._request.check:
+            return
+        ending = [(member.key, member.resource) for member in members]
+        try:
             wait.until(self._client, ending, self._request.wait_timeout, wait.gone)
+        except wait.LateError as error:
+            held = {key: daemon_sets.held_by(self._client, key, resource) for key, resource in error.objects}
+            if not all(held.values()):
+                raise
+            self._done.held.update({key: joined(nodes, 10) for key, nodes in held.items()})
 
     def _finish(self) -> None:
         """Bring the parent up to date, or remove it when nothing is left."""
-        if self._request.present or self._done.kept:
-            scope = self._scope([*(step.wanted.key for step in self._plan.steps), *self._done.kept])
+        left = [*self._done.kept, *self._done.held]
+        if self._request.present or left:
+            scope = self._scope([*(step.wanted.key for step in self._plan.steps), *left])
             if self._begun or scope != self._stated:
                 self._state(scope, self._parent.close)
         elif self._parent.exists:

@@ -26,11 +26,13 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.applyset.
 class Changes:
     """What became of the members that have left the set, and of the parent; the steps of the plan tell of the others.
 
-    ``kept`` has the reasons, ``unready`` by node the DaemonSets that are not ready there, and what was rejected.
+    ``kept`` has the reasons, ``held`` the nodes that are down and keep a DaemonSet from going. ``unready`` has by node
+    the DaemonSets that are not ready there, and what was rejected.
     """
 
     pruned: List[SetMember] = field(default_factory=list)
     kept: Dict[ObjectKey, str] = field(default_factory=dict)
+    held: Dict[ObjectKey, str] = field(default_factory=dict)
     unready: Dict[str, List[str]] = field(default_factory=dict)
     parent: str = "unchanged"
 
@@ -54,9 +56,13 @@ def outcome(request: ApplysetRequest, plan: ApplysetPlan, done: Changes) -> Dict
             names.setdefault(key.kind, {}).setdefault(key.namespace, {})[step.wanted.alias] = key.name
     changed = any(told["action"] not in ("unchanged", "kept", REJECTED) for told in objects)
     result = {"changed": changed, "objects": objects, "names": names, "unready": done.unready}
-    unseen = [f"{key} is kept: it {reason}" for key, reason in done.kept.items() if reason.startswith(UNSEEN)]
-    if unseen:
-        result["warnings"] = [listed(unseen)]
+    notes = [f"{key} is kept: it {reason}" for key, reason in done.kept.items() if reason.startswith(UNSEEN)]
+    notes += [
+        f"{key} was deleted, and goes when its pods have ended on {nodes}: no kubelet answers there"
+        for key, nodes in done.held.items()
+    ]
+    if notes:
+        result["warnings"] = [listed(notes)]
     return {**result, "diff": _diff(plan, done)} if request.diff else result
 
 

@@ -12,7 +12,7 @@ This includes the DaemonSets that NVIDIA's Network Operator creates for a NicNod
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import Resource
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import (
@@ -22,6 +22,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import METADATA_LIST, Client
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import NODES, is_lost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import (
     NODE_POLICY,
     pod_trouble,
@@ -63,6 +64,18 @@ def unready(client: Client, key: ObjectKey, resource: Resource) -> Optional[Dict
     return judge(client, live) if judge and live else None
 
 
+def held_by(client: Client, key: ObjectKey, resource: Resource) -> List[str]:
+    """The nodes that keep a DaemonSet from going, because their kubelets do not answer and so end no pod.
+
+    Empty where something else keeps it too, and for any other object.
+    """
+    live = client.find(resource.path(key.namespace, key.name)) if key.group_kind == _DAEMON_SET else None
+    pods = [pod for pod in pods_of(client, key, live) if _owned(pod, live)] if live else []
+    names = {node_of(pod) for pod in pods if metadata(pod).get("deletionTimestamp")}
+    lost = {metadata(node)["name"] for node in client.get(NODES)["items"] if is_lost(node)} if names else set()
+    return sorted(names) if names <= lost and all(node_of(pod) in names for pod in pods) else []
+
+
 def selects_no_node(client: Client, key: ObjectKey, wanted: Object) -> bool:
     """Whether an object is a NicNodePolicy for nodes that the cluster does not have: it does not become ready."""
     return key.group_kind == NODE_POLICY and not selected(client, wanted)
@@ -99,7 +112,7 @@ def selected(client: Client, policy: Object) -> Dict[str, Dict[str, str]]:
     """The nodes of a policy (a NicNodePolicy, for example) with their labels."""
     selector = (policy.get("spec") or {}).get("nodeSelector") or {}
     query = {"labelSelector": ",".join(f"{name}={value}" for name, value in selector.items())}
-    items = client.get("/api/v1/nodes", query, METADATA_LIST).get("items") or []
+    items = client.get(NODES, query, METADATA_LIST).get("items") or []
     return {metadata(node)["name"]: metadata(node).get("labels") or {} for node in items}
 
 

@@ -154,9 +154,44 @@ def test_nodes_on_which_a_policy_is_not_ready(
     assert asked == {f"/api/v1/nodes?labelSelector={GROUP.replace('/', '%2F')}%3Dv100"}
 
 
+def ending(node: str, owner: str = "uid") -> Dict[str, Any]:
+    found = pod(node, owner)
+    return {**found, "metadata": {**found["metadata"], "deletionTimestamp": "2026-11-30T12:00:00Z"}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ([ending("lost"), ending("lost-2")], ["lost", "lost-2"]),
+        ([ending("lost"), pod("well", owner="another")], ["lost"]),
+        # These may end any moment.
+        ([ending("lost"), ending("well")], []),
+        ([ending("lost"), ending("sick")], []),
+        ([ending("lost"), pod("lost-2")], []),
+        ([ending("deleted")], []),
+        ([], []),
+    ],
+)
+def test_nodes_that_keep_it_from_going(
+    server: Server, client: Client, pods: List[Dict[str, Any]], expected: List[str]
+) -> None:
+    said = {"lost": "Unknown", "lost-2": "Unknown", "well": "True", "sick": "False"}
+    there = [
+        {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": word}]}}
+        for name, word in said.items()
+    ]
+    server.paths = {
+        PATH: (200, {}, daemon_set(0, 0)),
+        PODS: (200, {}, {"items": pods}),
+        "/api/v1/nodes": (200, {}, {"items": there}),
+    }
+    assert daemon_sets.held_by(client, KEY, RESOURCE) == expected
+
+
 def test_other_kinds_are_not_about_nodes(server: Server, client: Client) -> None:
     resource = Resource("apps", "v1", "Deployment", "deployments", True, frozenset())
     assert daemon_sets.unready(client, ObjectKey("apps", "Deployment", "dra", "driver"), resource) is None
+    assert daemon_sets.held_by(client, ObjectKey("apps", "Deployment", "dra", "driver"), resource) == []
     assert server.seen == []
 
 
