@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import warnings as codes
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import health_policy, variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document import verify
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
@@ -33,6 +34,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames im
 
 # Error counters of two readings that are farther apart say less than those since boot do.
 _LONGEST = 86400.0
+_BRING_BACK = "Read what the kernel log says of it, and reload the driver or power-cycle the node."
 
 
 @dataclass
@@ -61,6 +63,21 @@ def _grown(node: HostEvidence, before: HostMemory, now: int) -> List[Check]:
     earlier, later = figures.downs(before.counters, counters.readings(node.facts))
     made = counters.judged(node, earlier, later, seconds, "since the last look")
     return node.guarded("its error counters", lambda: made)
+
+
+def _lost(node: HostEvidence, before: HostMemory) -> Iterator[Check]:
+    """NICs that were fit for pods and have no RDMA device any more, though their driver still has the PCI function.
+
+    In the netns mode ``exclusive``, the device may be in a pod; without the driver's RDMA module, site is to load it.
+    """
+    if node.facts is None or node.facts.system.netns_mode != "shared":
+        return
+    for warning in node.facts.warnings:
+        is_loaded = node.facts.system.modules.get(str(warning.fields.get("module"))) in ("loaded", "builtin")
+        known = before.nics.get(warning.subject)
+        if warning.code == codes.NO_RDMA_DEVICE and known and is_loaded:
+            text = f"{known.name} ({warning.subject}) has lost its RDMA device"
+            yield node.check("rdma_device", "fail", warning.subject, text, _BRING_BACK)
 
 
 def _remembered(
@@ -117,7 +134,8 @@ def look(
     today = datetime.datetime.fromtimestamp(now, datetime.timezone.utc).date()
     found = FleetLook(checks=host_judge.of_looks(nodes))
     for node in nodes:
-        found.checks += _grown(node, before.get(node.host, HostMemory()), now)
+        earlier = before.get(node.host, HostMemory())
+        found.checks += [*_grown(node, earlier, now), *_lost(node, earlier)]
     of_host: Dict[str, List[Check]] = {}
     for check in found.checks:
         of_host.setdefault(str(check.host), []).append(check)

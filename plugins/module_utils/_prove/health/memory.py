@@ -109,7 +109,9 @@ def _after(before: NicMemory, event: Event) -> List[Event]:
 
 
 def _looked(before: NicMemory, look: NicLook, now: int, wanted: Hysteresis) -> NicMemory:
-    known = replace(before, name=look.name, functions=list(look.functions) or before.functions)
+    # Without its RDMA device, a NIC has only its address for a name.
+    name = before.name if look.name == look.key else look.name
+    known = replace(before, name=name, functions=list(look.functions) or before.functions)
     if not look.seen:
         return known
     if look.findings:

@@ -21,7 +21,16 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.veri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
 
 # Parts of the ids of checks that say that a NIC is no good for pods.
-SICKENING = ("port_state", "port_rate", "link_layer", "subnet_manager", "pcie_link", "link_errors", "kernel_log")
+SICKENING = (
+    "port_state",
+    "port_rate",
+    "link_layer",
+    "subnet_manager",
+    "pcie_link",
+    "link_errors",
+    "kernel_log",
+    "rdma_device",
+)
 IDS = tuple(f"host.{what}" for what in SICKENING)
 
 

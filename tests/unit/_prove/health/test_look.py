@@ -66,6 +66,24 @@ def test_a_nic_is_sick_by_the_verdict_of_verify(facts: dict[str, Any], sick: dic
     assert [finding.check for finding in found.findings] == ["port_rate"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "module", "is_sick"),
+    [("shared", "loaded", True), ("exclusive", "loaded", False), ("shared", "available", False)],
+)
+def test_a_nic_that_has_lost_its_rdma_device(facts: dict[str, Any], mode: str, module: str, is_sick: bool) -> None:
+    known = looked(facts).memory
+    lost = copy.deepcopy(facts)
+    lost["system"].update(netns_mode=mode, modules={"mlx5_ib": module})
+    fields = {"driver": "mlx5_core", "module": "mlx5_ib"}
+    lost.update(hcas=[], usable=[], warnings=[{"code": "no_rdma_device", "subject": NIC, "text": "", "fields": fields}])
+    # Nobody knows whether a NIC that was never seen with a device should have one.
+    assert looked(lost).nics == []
+    found = looked(lost, known, NOW + 60)
+    told = [(state.name, state.key, state.check) for state in found.nics if state.state == memory.SICK]
+    assert told == [("mlx5_0", NIC, "rdma_device")] * is_sick
+    assert nic(found).name == "mlx5_0"
+
+
 def test_what_a_run_of_site_mends_makes_no_nic_sick(facts: dict[str, Any]) -> None:
     found = looked(changed(facts, netdev_mtu=1500), **LAB)
     assert "host.mtu" in {check.id for check in found.checks if check.verdict == "fail"}
