@@ -50,11 +50,18 @@ class Selection:
     warnings: List[str] = field(default_factory=list)
 
 
+def _literal(value: Union[int, str]) -> str:
+    """A value in CEL. JSON's strings are CEL's too, but for characters that JSON writes as two surrogates."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    parts = [json.dumps(char)[1:-1] if char <= "\uffff" else f"\\U{ord(char):08x}" for char in value]
+    return f'"{"".join(parts)}"'
+
+
 def _one_of(what: str, values: Sequence[Union[int, str]]) -> str:
-    # JSON's strings are CEL's too.
     if len(values) == 1:
-        return f"{what} == {json.dumps(values[0])}"
-    return f"{what} in [{', '.join(json.dumps(value) for value in values)}]"
+        return f"{what} == {_literal(values[0])}"
+    return f"{what} in [{', '.join(map(_literal, values))}]"
 
 
 def having(attribute: str, values: Sequence[Union[int, str]]) -> str:
@@ -116,7 +123,7 @@ def of_gpus(
     elif models:
         found.append(having(f"{driver}/deviceID", models))
     if pick.min_memory is not None:
-        size = json.dumps(pick.min_memory)
+        size = _literal(pick.min_memory)
         found.append(f'"memory" in {capacity} && {capacity}.memory.compareTo(quantity({size})) >= 0')
     return [*found, *pick.selectors], None
 

@@ -13,6 +13,8 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors as claims_selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     CASES,
@@ -26,6 +28,8 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan im
     template,
 )
 
+OF_GPU = 'device.attributes["gpu.nvidia.com"]'
+
 
 def test_the_group_s_own_products_are_selected_unless_told_otherwise(facts_of: Facts) -> None:
     facts = {"n1": facts_of("v100-01")}
@@ -33,6 +37,22 @@ def test_the_group_s_own_products_are_selected_unless_told_otherwise(facts_of: F
     for pick in ({}, {"product": "v100"}, {"product": "Tesla V100-SXM2-16GB"}):
         (spec,) = right(plan(facts, template(gpus=1, gpu=pick)))
         assert selectors(spec["requests"][0]["exactly"]) == [product]
+
+
+@pytest.mark.parametrize(
+    ("product", "literal"),
+    [
+        ('of "A", \\n\t', r'"of \"A\", \\n\t"'),
+        ("H100 \u00e9", r'"H100 \u00e9"'),
+        ("H100 \U0001f600 \uffff", r'"H100 \U0001f600 \uffff"'),
+    ],
+)
+def test_a_product_of_any_characters_is_valid_cel(product: str, literal: str) -> None:
+    expression = claims_selectors.having("gpu.nvidia.com/productName", [product])
+    assert expression == f'"productName" in {OF_GPU} && {OF_GPU}.productName == {literal}'
+    for name in (product, "other"):
+        gpu = SliceDevice("gpu.nvidia.com", "n", "gpu-0", "n", {"gpu.nvidia.com/productName": name})
+        assert cel.matches(expression, gpu) == (name == product)
 
 
 STATE = '!("state" in device.attributes["dra.net"]) || device.attributes["dra.net"].state == "up"'
