@@ -86,7 +86,8 @@ _value:
     unmet:
       description:
         - For each host whose claims can be satisfied according to its facts but not according to O(slices), one line
-          for each reason. The claims of these hosts are planned from the facts.
+          for each reason. The claims of these hosts are planned from the facts. The same for hosts whose GPUs cannot be
+          handed out yet, because their driver does not publish them.
       type: dict
       sample:
         lab-01: ["lab-01: rdma_claims_templates[0] (nic) cannot be satisfied on any node. lab-01: 0 NICs of this kind"]

@@ -49,7 +49,8 @@ class ClaimPlan:
     ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node.
     ``resources`` are by group the extended resources, each with the HCAs that a pod can get of it by host.
 
-    ``unmet`` is by host why what is published there does not meet the claims that were planned by its facts.
+    ``unmet`` is by host why what is published there does not meet the claims that were planned by its facts, or why its
+    GPUs cannot be handed out yet.
     ``unknown`` are hosts with claims of which too little is known, so that objects that they need may be missing.
     """
 
@@ -72,6 +73,7 @@ class ClaimPlanner:
         self.members, self.nodes, self.kubernetes = {member.host.name: member for member in members}, nodes, kubernetes
         self.plan = ClaimPlan()
         self.found: Found = []
+        self.unnamed: Found = []
         self.invalid = False
         self.lines: List[str] = []
         self.unseen: Set[str] = set()
@@ -83,6 +85,7 @@ class ClaimPlanner:
         for template, wanted, names in entries.values():
             own = self._template(template, wanted, names)
             self.found += [(name, problem) for problem in own.problems for name in names]
+            self.unnamed += own.unnamed.items()
             self.invalid |= own.invalid
             self.unseen |= set(names if own.unseen else ())
             self.plan.warnings += own.warnings
@@ -265,15 +268,20 @@ def _planned(
         return planner
 
     planner = attempt()
-    odd = {host for host, _problem in planner.found}
-    if not tolerant or planner.invalid or odd.isdisjoint(str(device.node) for device in published):
-        return planner.plan, planner.found
-    by_facts = attempt(odd)
-    if by_facts.found:
-        return planner.plan, planner.found
-    for host, problem in planner.found:
-        by_facts.plan.unmet.setdefault(host, []).extend(messages([(host, problem)]))
-    return by_facts.plan, []
+    found, unmet = planner.found, list(planner.unnamed)
+    odd = {host for host, _problem in found}
+    if tolerant and not planner.invalid and not odd.isdisjoint(str(device.node) for device in published):
+        by_facts = attempt(odd)
+        if not by_facts.found:
+            planner, found, unmet = by_facts, [], [*found, *by_facts.unnamed]
+    if found:
+        return planner.plan, found
+    if not tolerant:
+        planner.plan.warnings += messages(unmet)
+        unmet = []
+    for host, problem in unmet:
+        planner.plan.unmet.setdefault(host, []).extend(messages([(host, problem)]))
+    return planner.plan, []
 
 
 def plan(
@@ -290,7 +298,8 @@ def plan(
     ``None`` where nothing is known of them. ``known`` are the specifications of the variables.
 
     ``tolerant``: claims that are right by the facts of their hosts, and wrong only by what is published there, are no
-    problem but ``unmet``, so that the claims of others need not wait for these nodes.
+    problem but ``unmet``, so that the claims of others need not wait for these nodes. GPUs that cannot be handed out
+    yet are ``unmet`` as well, and a warning without it.
 
     A CEL library that is missing is one of the problems, once. Raises ValueError for a slice that is none.
     """
