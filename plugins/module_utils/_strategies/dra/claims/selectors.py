@@ -13,6 +13,7 @@ ends the scheduler's attempt for the whole claim.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
@@ -40,6 +41,8 @@ GPU_CLASSES = {
     model.AMD_DRIVER: (f'device.driver == "{model.AMD_DRIVER}"',),
 }
 
+_LOOKED_AT = re.compile(r'device\.attributes\["([^"]+)"\]\.([A-Za-z0-9_]+)')
+
 
 @dataclass
 class Selection:
@@ -62,6 +65,12 @@ def _one_of(what: str, values: Sequence[Union[int, str]]) -> str:
     if len(values) == 1:
         return f"{what} == {_literal(values[0])}"
     return f"{what} in [{', '.join(map(_literal, values))}]"
+
+
+def lacking(expression: str, device: SliceDevice) -> List[str]:
+    """The attributes that one of the expressions made here looks at, and the device does not have."""
+    looked_at = dict.fromkeys(f"{domain}/{name}" for domain, name in _LOOKED_AT.findall(expression))
+    return [attribute for attribute in looked_at if attribute not in device.attributes]
 
 
 def having(attribute: str, values: Sequence[Union[int, str]]) -> str:

@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.sche
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 # What extended resources cannot do (KEP-5004, and dra.net's pkg/driver/nri_hooks.go).
 _UNCHANGED = (
@@ -162,8 +163,14 @@ class _TemplatePlanner:
         at = {text: where for where, text in _own_selectors(self.template)}.get(error.expression)
         where = f"{error.device.name} of {fold(self.hosts[error.node.key])}"
         self.result.invalid = True
+        if at is None:
+            lacking = joined(selectors.lacking(error.expression, error.device)) or "what its driver should"
+            remedy = f"see why {error.device.driver} does not tell it there, and whether that driver is up to date"
+            text = f"({self.template.name}) cannot be satisfied: {where} does not publish {lacking} ({error}): {remedy}"
+            self._problem(Problem(self.template.at, text))
+            return
         guard = 'first test whether it exists ("ifName" in device.attributes["dra.net"] && ...)'
-        self._problem(wrong(at or self.template.at, error.expression, f"which fails on {where} ({error}): {guard}"))
+        self._problem(wrong(at, error.expression, f"which fails on {where} ({error}): {guard}"))
 
     @staticmethod
     def _fits(fit: Fit, node: ClaimNode, choice: claims_align.Choice) -> bool:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan im
     selectors,
     template,
 )
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 
 OF_GPU = 'device.attributes["gpu.nvidia.com"]'
 
@@ -265,3 +267,24 @@ def test_a_selector_on_what_is_a_node_s_own_tells_equal_nodes_apart(facts_of: Fa
     wanted = template(gpus=1, gpu={"selectors": ['device.attributes["gpu.nvidia.com"].uuid == "GPU-1"']})
     found = plan(facts, wanted)
     assert found.warnings == ["one does not fit everywhere. h100-01: 0 matching GPUs, 1 requested"]
+
+
+def test_only_who_wrote_a_selector_is_asked_to_mend_it(facts_of: Facts) -> None:
+    facts, product = facts_of("h100-01"), "gpu.nvidia.com/productName"
+    own = {"rdma_claims_templates": [template(gpus=1, nics=1)]}
+    hosts = [InventoryHost(name, "group", own, read.facts(facts)) for name in ("n1", "n2")]
+    devices = {name: [replace(each, node=name, pool=name) for each in published(facts)] for name in ("n1", "n2")}
+    odd = next(each for each in devices["n2"] if each.is_gpu)
+    odd.attributes = {name: value for name, value in odd.attributes.items() if name != product}
+    found = planner.plan(hosts, resource_slices([*devices["n1"], *devices["n2"]]), tolerant=True)
+    assert found.problems == [
+        "n[1-2]: rdma_claims_templates[0] (one) cannot be satisfied: gpu-0 of n2 does not publish"
+        ' gpu.nvidia.com/productName (Key not found in map: "productName"): see why gpu.nvidia.com does not tell it'
+        " there, and whether that driver is up to date"
+    ]
+    mine = 'device.attributes["gpu.nvidia.com"].cudaComputeCapability.major() == 9'
+    (problem,) = plan({"n1": facts}, template(gpus=1, gpu={"selectors": [mine]})).problems
+    assert problem.startswith(
+        f"n1: rdma_claims_templates[0].gpu.selectors[0] is '{mine}', which fails on gpu-0 of n1 ("
+    )
+    assert problem.endswith('first test whether it exists ("ifName" in device.attributes["dra.net"] && ...)')
