@@ -64,6 +64,10 @@ _value:
       description: The ResourceClaimTemplates that each entry of C(rdma_claims_templates) becomes.
       type: dict
       sample: {h100-4gpu-4nic: [h100-4gpu-4nic-numa0, h100-4gpu-4nic-numa1]}
+    claims:
+      description: For each host, the entries of C(rdma_claims_claims) for its NICs.
+      type: dict
+      sample: {h100-01: [prefill]}
     resources:
       description:
         - The extended resources of each group (C(rdma_claims_extended_resources)), each with the HCAs that it can be on

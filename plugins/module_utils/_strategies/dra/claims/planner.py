@@ -46,7 +46,8 @@ _GPU_DRIVER = (
 class ClaimPlan:
     """``objects`` are in the order in which they are to be applied; there are none where there are problems.
 
-    ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node.
+    ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node, and
+    ``claims`` by host the single claims of its NICs.
     ``resources`` are by group the extended resources, each with the HCAs that a pod can get of it by host.
 
     ``unmet`` is by host why what is published there does not meet the claims that were planned by its facts, or why its
@@ -56,6 +57,7 @@ class ClaimPlan:
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
     names: Dict[str, List[str]] = field(default_factory=dict)
+    claims: Dict[str, List[str]] = field(default_factory=dict)
     resources: Dict[str, Dict[str, Dict[str, List[str]]]] = field(default_factory=dict)
     text: str = ""
     warnings: List[str] = field(default_factory=list)
@@ -184,7 +186,7 @@ class ClaimPlanner:
             try:
                 member, facts = self._host_of(claim, [member.host.name for member in having])
                 name = member.host.name
-                claimed = single.bind(claim, name, member.values, facts, self.nodes[name], member.wanted.exclude)
+                claimed = single.bind(claim, name, member.values, facts, self.nodes[name], member.wanted)
             except PlanError as error:
                 self.found.append((having[0].host.name, error.problem))
                 continue
@@ -192,6 +194,7 @@ class ClaimPlanner:
             self.found += [(name, problem) for problem in own]
             what = f"{claimed.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
             self.lines.append(f"{claim.name}: the NIC at {what}")
+            self.unseen |= {name} if claimed.unseen else set()
             bound.append(claimed)
         self._addresses(bound)
         self.plan.warnings += single.warnings(bound)
@@ -207,7 +210,10 @@ class ClaimPlanner:
         for claimed in bound:
             nics = [(self.nodes[host], [claimed.device])]
             parameters, warnings = network.apart(names, claimed.claim, wanted.dranet, sharing, nics)
-            self.plan.objects += single.objects(claimed, wanted, parameters)
+            made = single.objects(claimed, wanted, parameters)
+            self.plan.objects += made
+            if made:
+                self.plan.claims.setdefault(host, []).append(claimed.claim.name)
             warned.update(dict.fromkeys(warnings))
         self.plan.warnings += warned
 
@@ -321,5 +327,6 @@ def plan(
         f"{host.name}: its RDMA facts cannot be used: {host.malformed}" for host in ordered if host.malformed
     ]
     if found:
-        result.objects, result.names, result.resources, result.problems = [], {}, {}, messages(found)
+        result.objects, result.names, result.claims, result.resources = [], {}, {}, {}
+        result.problems = messages(found)
     return result
