@@ -40,6 +40,24 @@ def offered(found: StrategyPlan) -> dict[str, list[tuple[str, list[str]]]]:
     return {group: [(each.name, list(each.hosts)) for each in several] for group, several in found.requests.items()}
 
 
+def made(found: StrategyPlan, kind: str) -> list[str]:
+    return [item["metadata"]["name"] for each in found.sets for item in each.objects if item["kind"] == kind]
+
+
+def test_a_claim_is_offered_where_its_nic_is_whoever_has_it(facts_of: Facts) -> None:
+    facts = {"n1": facts_of("lab-01"), "n2": facts_of("lab-01")}
+    claims = [{"name": "far", "host": "n2", "hca": "mlx5_0"}, {"name": "near", "host": "n1", "hca": "mlx5_0"}]
+    found = plan(facts, n1={"rdma_claims_claims": claims}, n2={"rdma_claims_nic_class": "other-nic"})
+    assert sorted(made(found, "ResourceClaim")) == ["far", "near"]
+    assert offered(found) == {"group-n1": [("near", ["n1"])], "group-n2": [("far", ["n2"])]}
+    assert all(each.claim == each.name for several in found.requests.values() for each in several)
+    # The claim is of the class of the host that it is for.
+    assert sorted(made(found, "DeviceClass")) == ["other-nic", "zerocopy-rdma-nic"]
+    # Who has it as well makes no difference.
+    both = plan(facts, n1={"rdma_claims_claims": claims}, n2={"rdma_claims_claims": claims})
+    assert offered(both) == offered(found)
+
+
 @pytest.mark.parametrize("of_template", [True, False])
 def test_what_is_kept_while_pods_have_the_nics_is_not_offered_anew(facts_of: Facts, of_template: bool) -> None:
     """No object of the plan says what its name is now."""

@@ -79,6 +79,7 @@ class ClaimPlanner:
         self.invalid = False
         self.lines: List[str] = []
         self.unseen: Set[str] = set()
+        self.claimed: Set[str] = set()
 
     def templates(self) -> None:
         entries, problems = claims_hosts.templates(self.members.values())
@@ -195,6 +196,7 @@ class ClaimPlanner:
             what = f"{claimed.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
             self.lines.append(f"{claim.name}: the NIC at {what}")
             self.unseen |= {name} if claimed.unseen else set()
+            self.claimed.add(name)
             bound.append(claimed)
         self._addresses(bound)
         self.plan.warnings += single.warnings(bound)
@@ -238,7 +240,12 @@ class ClaimPlanner:
     def run(self) -> None:
         self.templates()
         self.claims()
-        asking = [name for name, member in self.members.items() if member.wanted.templates or member.wanted.claims]
+        asking = [
+            name
+            for name, member in self.members.items()
+            # A claim for a NIC of this host may be in the variables of another one.
+            if member.wanted.templates or member.wanted.claims or name in self.claimed
+        ]
         self.plan.unknown = [name for name in asking if name not in self.nodes]
         if self.plan.unknown:
             text = "these hosts have neither facts nor published devices, so claims that are no longer planned are kept"
