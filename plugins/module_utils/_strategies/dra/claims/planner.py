@@ -187,7 +187,13 @@ class ClaimPlanner:
             try:
                 member, facts = self._host_of(claim, [member.host.name for member in having])
                 name = member.host.name
+                self.claimed.add(name)
                 claimed = single.bind(claim, name, member.values, facts, self.nodes[name], member.wanted)
+            except single.UnseenError as error:
+                self.unseen.add(name)
+                why = "In RDMA netns mode exclusive, NICs in pods are not visible, so this may be wrong"
+                self.plan.warnings.append(f"{name}: {error}. {why}, and an object that is there stays as it is")
+                continue
             except PlanError as error:
                 self.found.append((having[0].host.name, error.problem))
                 continue
@@ -196,7 +202,6 @@ class ClaimPlanner:
             what = f"{claimed.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
             self.lines.append(f"{claim.name}: the NIC at {what}")
             self.unseen |= {name} if claimed.unseen else set()
-            self.claimed.add(name)
             bound.append(claimed)
         self._addresses(bound)
         self.plan.warnings += single.warnings(bound)

@@ -65,24 +65,32 @@ def _rails(
     return ports.rails_of(named, ports.ports(facts), rails, texts, False, values.get(LAYER)), planned
 
 
+class UnseenError(PlanError):
+    """A host lacks the NIC of a claim, or a pod has it: in mode exclusive, facts do not have its RDMA device then."""
+
+
+def _lacking(facts: Facts, problem: Problem) -> PlanError:
+    return (UnseenError if facts.system.netns_mode == "exclusive" else PlanError)(problem)
+
+
 def _pci_of(claim: Claim, host: str, node: ClaimNode, facts: Facts, rails: Mapping[int, ports.Candidate]) -> str:
     """PCI address of the NIC that a claim names. Raises PlanError."""
     names = {hca.name: pci.address for hca, pci in facts.placed}
     there = ", ".join(f"{name} at {address}" for name, address in names.items()) or "no RDMA device"
     if claim.hca is not None:
         if claim.hca not in names:
-            raise PlanError(wrong(f"{claim.at}.hca", claim.hca, f"which {host} does not have: it has {there}"))
+            raise _lacking(facts, wrong(f"{claim.at}.hca", claim.hca, f"which {host} does not have: it has {there}"))
         return names[claim.hca]
     if claim.pci is not None:
         address = checked(f"{claim.at}.pci", claim.pci, values_pci.address)
         if address not in names.values():
-            raise PlanError(wrong(f"{claim.at}.pci", claim.pci, f"which {host} does not have: it has {there}"))
+            raise _lacking(facts, wrong(f"{claim.at}.pci", claim.pci, f"which {host} does not have: it has {there}"))
         return address
     if claim.rail is not None:
         port = rails.get(claim.rail)
         if port is None or port.pci is None:
             have = f"{counted(len(rails), 'rail')}, from 0" if rails else "no rail"
-            raise PlanError(wrong(f"{claim.at}.rail", claim.rail, f"which {host} does not have: it has {have}"))
+            raise _lacking(facts, wrong(f"{claim.at}.rail", claim.rail, f"which {host} does not have: it has {have}"))
         return port.pci
     usable = [nic.pci for nic in node.nics if verdict(node, nic, NicPick()).wanted]
     if len(usable) != 1 or usable[0] is None:

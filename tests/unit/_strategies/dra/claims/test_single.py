@@ -129,3 +129,17 @@ def test_a_nic_that_never_has_a_mac_address_is_claimed_without(facts_of: Facts) 
     assert len(selectors(spec["requests"][0]["exactly"])) == 1
     assert found.unknown == []
     assert "no MAC address is published" in found.warnings[0]
+
+
+@pytest.mark.parametrize("wanted", [{"hca": "mlx5_0"}, {"pci": "0000:66:00.0"}, {"rail": 0}])
+def test_in_exclusive_netns_mode_the_nic_of_a_claim_may_be_away_unseen(facts_of: Facts, wanted: dict[str, Any]) -> None:
+    facts = facts_of("lab-01")
+    devices = published(facts)
+    gone = {**facts, "hcas": [], "usable": [], "excluded": []}
+    (problem,) = planned(gone, without_netdev(devices), **wanted).problems
+    assert "which lab-01 does not have" in problem
+    busy = planned({**gone, "system": {**facts["system"], "netns_mode": "exclusive"}}, devices, **wanted)
+    assert (right(busy), busy.unknown) == ([], ["lab-01"])
+    (warning,) = busy.warnings
+    assert warning.startswith(problem)
+    assert warning.endswith("so this may be wrong, and an object that is there stays as it is")
