@@ -64,6 +64,10 @@ _value:
       description: The ResourceClaimTemplates that each entry of C(rdma_claims_templates) becomes.
       type: dict
       sample: {h100-4gpu-4nic: [h100-4gpu-4nic-numa0, h100-4gpu-4nic-numa1]}
+    claims:
+      description: For each host, the entries of C(rdma_claims_claims) for its NICs.
+      type: dict
+      sample: {h100-01: [prefill]}
     resources:
       description:
         - The extended resources of each group (C(rdma_claims_extended_resources)), each with the HCAs that it can be on
@@ -86,7 +90,8 @@ _value:
     unmet:
       description:
         - For each host whose claims can be satisfied according to its facts but not according to O(slices), one line
-          for each reason. The claims of these hosts are planned from the facts.
+          for each reason. The claims of these hosts are planned from the facts. The same for hosts whose GPUs cannot be
+          handed out yet, because their driver does not publish them.
       type: dict
       sample:
         lab-01: ["lab-01: rdma_claims_templates[0] (nic) cannot be satisfied on any node. lab-01: 0 NICs of this kind"]

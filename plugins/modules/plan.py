@@ -333,6 +333,7 @@ differences:
 unmet:
   description:
     - For each host whose claims can be satisfied by the devices in its facts, but not by those that it publishes, why.
+      The same for a host whose GPUs cannot be handed out yet, because their driver does not publish them.
   returned: O(parts) has V(cluster)
   type: dict
 late:

@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values import pci
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, RefusedError, refused, wrong
 
 PREFIX = "rdma_health_"
 BUDGET, EXEMPT, KEEP = f"{PREFIX}budget", f"{PREFIX}exempt", f"{PREFIX}keep"
@@ -94,9 +95,17 @@ def _day(text: Any) -> Optional[datetime.date]:
         return None
 
 
+def _named(text: str) -> str:
+    """An HCA, or a PCI address in the kernel's form, which is how NICs are known by it."""
+    try:
+        return pci.address(text)
+    except RefusedError:
+        return text
+
+
 def exemptions(values: Mapping[str, Any]) -> List[Exemption]:
     return [
-        Exemption(str(entry["nic"]), str(entry["reason"]), _day(entry.get("until")))
+        Exemption(_named(str(entry["nic"])), str(entry["reason"]), _day(entry.get("until")))
         for entry in values.get(EXEMPT) or ()
     ]
 
@@ -118,12 +127,15 @@ def problems(values: Mapping[str, Any]) -> Iterator[Problem]:
             yield wrong(name, value, f"it must be {least} to {_MOST}")
     seen: Dict[str, int] = {}
     for position, entry in enumerate(values.get(EXEMPT) or ()):
-        at = f"{EXEMPT}[{position}]"
-        if not str(entry["nic"]).strip():
-            yield wrong(f"{at}.nic", entry["nic"], "it must be an HCA like mlx5_0, or a PCI address")
+        at, nic = f"{EXEMPT}[{position}]", str(entry["nic"])
+        if not nic.strip():
+            yield wrong(f"{at}.nic", nic, "it must be an HCA like mlx5_0, or a PCI address")
+        elif ":" in nic:
+            yield from refused(f"{at}.nic", nic, pci.address)
         if not str(entry["reason"]).strip():
             yield wrong(f"{at}.reason", entry["reason"], "it must say why the NIC is left alone")
         if entry.get("until") is not None and _day(entry["until"]) is None:
             yield wrong(f"{at}.until", entry["until"], "it must be a day like '2027-01-31'")
-        if seen.setdefault(str(entry["nic"]), position) != position:
-            yield wrong(f"{at}.nic", entry["nic"], f"but entry {seen[str(entry['nic'])]} is about it as well")
+        first = seen.setdefault(_named(nic), position)
+        if first != position:
+            yield wrong(f"{at}.nic", nic, f"but entry {first} is about it as well")

@@ -29,6 +29,7 @@ def said(**own: Any) -> list[str]:
 def test_what_may_be(own: dict[str, Any]) -> None:
     assert said(**own) == []
     assert said(exempt=[NIC, {**NIC, "nic": "0000:1a:00.0", "until": "2027-01-31"}]) == []
+    assert said(exempt=[{**NIC, "nic": "1A:00.0"}]) == []
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,11 @@ def test_what_may_be(own: dict[str, Any]) -> None:
         ({"exempt": [{**NIC, "until": "2027-02-30"}]}, "it must be a day like '2027-01-31'"),
         ({"exempt": [{**NIC, "until": datetime.date(2027, 1, 31)}]}, "quote it, YAML reads it as a date"),
         ({"exempt": [NIC, NIC]}, "rdma_health_exempt[1].nic is 'mlx5_3', but entry 0 is about it as well"),
+        (
+            {"exempt": [{**NIC, "nic": "0000:af:00.0"}, {**NIC, "nic": "AF:00.0"}]},
+            "rdma_health_exempt[1].nic is 'AF:00.0', but entry 0 is about it as well",
+        ),
+        ({"exempt": [{**NIC, "nic": "0000:ag:00.0"}]}, "it must be a PCI address like 0000:1a:00.0"),
     ],
 )
 def test_what_may_not_be(own: dict[str, Any], why: str) -> None:
@@ -65,3 +71,11 @@ def test_an_exemption_holds_to_the_end_of_its_day() -> None:
     assert not entry.holds(day + datetime.timedelta(days=1))
     assert health_policy.of_nic([entry], "mlx5_3", "0000:1a:00.0", day) == entry
     assert health_policy.of_nic([entry], "mlx5_0", "0000:1a:00.0", day) is None
+
+
+@pytest.mark.parametrize("text", ["0000:af:00.0", "0000:AF:00.0", "af:00.0", "AF:00.0"])
+def test_an_exemption_by_pci_address_in_any_form(text: str) -> None:
+    (entry,) = health_policy.exemptions({"rdma_health_exempt": [{**NIC, "nic": text}]})
+    day = datetime.date(2027, 1, 31)
+    assert health_policy.of_nic([entry], "mlx5_3", "0000:af:00.0", day) == entry
+    assert health_policy.of_nic([entry], "mlx5_3", "0001:af:00.0", day) is None

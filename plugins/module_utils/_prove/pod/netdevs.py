@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Netdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import PodJudge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodNetdev
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, prefix
 
 # What containerd and CRI-O tell the CNI to call its netdev.
 _CNI = "eth0"
@@ -25,6 +26,11 @@ _NO_CNI = "See the pod's events, and the log of the CNI on the node."
 def _global(addresses: Sequence[str]) -> List[str]:
     """Without link-local ones, which are the kernel's own."""
     return [address for address in addresses if not address.startswith("fe80:")]
+
+
+def _meant(address: str) -> Union[Interface, str]:
+    """What an address is, since people may spell an IPv6 address in another way than the kernel."""
+    return prefix(address) or address
 
 
 Entry = TypeVar("Entry")
@@ -65,7 +71,8 @@ class NetdevJudge(PodJudge):
         wanted = [address for setting in settings for address in setting.get("addresses") or []] or _global(
             netdev.addresses
         )
-        missing = [address for address in wanted if address not in own.addresses]
+        there = {_meant(address) for address in own.addresses}
+        missing = [address for address in wanted if _meant(address) not in there]
         if missing:
             remedy = "Give the NIC an address on the host (rdma_links_subnet) or in the claim."
             return self.check("netdev", "fail", f"{name} lacks {', '.join(missing)}", remedy, found=own.addresses)

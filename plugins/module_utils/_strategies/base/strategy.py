@@ -227,9 +227,9 @@ def object_set(end: str, values: Mapping[str, Any], objects: Sequence[Dict[str, 
 class ClaimsStage:
     """What pods claim, for people in ``text``.
 
-    ``unmet`` is by host why what is published there does not meet claims that its facts allow. ``unknown`` are hosts
-    of which nothing is known, so that objects that they need may be missing. ``requests`` and ``status`` are those of
-    :class:`StrategyPlan`.
+    ``unmet`` is by host why what is published there does not meet claims that its facts allow, or is not enough to tell
+    its GPUs. ``unknown`` are hosts of which nothing is known, so that objects that they need may be missing.
+    ``requests`` and ``status`` are those of :class:`StrategyPlan`.
     """
 
     objects: ObjectSet

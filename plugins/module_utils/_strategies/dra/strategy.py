@@ -103,21 +103,20 @@ def claims(
 
 def _requests(hosts: Sequence[InventoryHost], plan: ClaimPlan) -> Dict[str, List[PodRequest]]:
     """What each group can claim: its templates, one alias after another, the single claims of its hosts, and what pods
-    that are not changed can request.
+    that are not changed can request. What is kept as it is, because pods have NICs, has no object in the plan.
     """
+    made = {item["metadata"]["name"] for item in plan.objects if item["kind"] == "ResourceClaimTemplate"}
     found: Dict[str, Dict[Tuple[str, str, int, str], Dict[str, Sequence[str]]]] = {}
     single: Dict[str, List[PodRequest]] = {}
     for host in hosts:
         for entry in host.variables.get(_TEMPLATES) or []:
             name = str(entry["name"])
-            for alias in plan.names.get(name, ()):
+            for alias in (alias for alias in plan.names.get(name, ()) if alias in made):
                 key = (name, alias, int(entry.get("gpus") or 0), str(entry.get("align") or ""))
                 found.setdefault(host.group, {}).setdefault(key, {})[host.name] = ()
-        for entry in host.variables.get(_CLAIMS) or []:
-            if (entry.get("host") or host.name) == host.name:
-                name = str(entry["name"])
-                request = PodRequest(name, {host.name: ()}, claim=name, entry=name, moves=True)
-                single.setdefault(host.group, []).append(request)
+        for name in plan.claims.get(host.name, ()):
+            request = PodRequest(name, {host.name: ()}, claim=name, entry=name, moves=True)
+            single.setdefault(host.group, []).append(request)
     return {
         group: [
             PodRequest(alias, having, template=alias, entry=entry, moves=True, gpus=gpus, align=align)

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import layout as claims_layout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors
@@ -40,8 +40,9 @@ class Fit:
     """A template with its expressions; ``gpu`` and ``nic`` have one list for each of their alternatives.
 
     Expressions in ``unknown`` cannot be evaluated here and count as true, and without ``links`` so do those that fail
-    on a NIC without a link. Tainted devices do not count as matching, unless ``tainted`` says so. All methods that look
-    at a node raise FailedSelectorError.
+    on a NIC without a link. So do those that fail on a GPU of which no driver says anything yet, which ``assumes``
+    tells. Tainted devices do not count as matching, unless ``tainted`` says so. All methods that look at a node raise
+    FailedSelectorError.
     """
 
     def __init__(
@@ -57,26 +58,38 @@ class Fit:
         self.template, self.gpu, self.nic, self.unknown, self.links = template, gpu, nic, unknown, links
         self.gpu_driver, self.tainted = gpu_driver, tainted
         self._known: Dict[Tuple[str, bool, int, Tuple[str, ...]], FrozenSet[int]] = {}
-        self._true: Dict[Tuple[str, str], bool] = {}
+        self._true: Dict[Tuple[str, str, bool], bool] = {}
+        self.assumed: Set[str] = set()
+
+    def _tainted(self, nic: Sequence[Sequence[str]], links: bool) -> Fit:
+        found = Fit(self.template, self.gpu, nic, self.unknown, links, self.gpu_driver, tainted=True)
+        found.assumed = self.assumed
+        return found
 
     def whatever_the_links(self) -> Fit:
         """The same, but without the expression that excludes NICs without a link, and with tainted devices."""
         nic = [[expression for expression in expressions if expression != selectors.LINKED] for expressions in self.nic]
-        return Fit(self.template, self.gpu, nic, self.unknown, links=False, gpu_driver=self.gpu_driver, tainted=True)
+        return self._tainted(nic, links=False)
 
     def whatever_the_taints(self) -> Fit:
         """The same, but with tainted devices."""
-        return Fit(self.template, self.gpu, self.nic, self.unknown, self.links, self.gpu_driver, tainted=True)
+        return self._tainted(self.nic, self.links)
+
+    def assumes(self, node: ClaimNode) -> bool:
+        """Whether a GPU of the node was taken to match, as far as anybody has asked, since nothing is known of it."""
+        return any(node.device_keys[place] in self.assumed for place in node.unnamed)
 
     def _is_true(self, expression: str, node: ClaimNode, place: int) -> bool:
-        key, device = (expression, node.device_keys[place]), node.devices[place]
+        unnamed, device = place in node.unnamed, node.devices[place]
+        key = (expression, node.device_keys[place], unnamed)
         if key not in self._true:
             try:
                 self._true[key] = expression in self.unknown or cel.matches(expression, device)
             except cel.SelectorError as error:
-                # What it asks for may come with the link.
-                if self.links or selectors.looks_linked(device):
+                # What it asks for may come with the link, or with the driver: no scheduler sees the GPU before.
+                if not unnamed and (self.links or selectors.looks_linked(device)):
                     raise FailedSelectorError(expression, node, device, str(error)) from error
+                self.assumed.update([node.device_keys[place]] if unnamed else ())
                 self._true[key] = True
         return self._true[key]
 

@@ -166,7 +166,7 @@ def nodes(members: Sequence[ClaimMember], published: Sequence[model.SliceDevice]
                 devices,
                 host.facts,
                 selectors,
-                published=model.DRANET in drivers,
+                published=drivers,
                 transport_mode=member.values.get(MODE),
             )
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Collection, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import topology
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.findings import Reason
@@ -77,7 +77,8 @@ class ClaimNode:
     """``ports`` and ``numa`` (NUMA nodes of GPUs and NICs) are by PCI address and come from facts, where there are any.
 
     ``may_hide_nics``: a NIC in a pod may be missing in the facts, so there may be more of them. ``transport_mode`` is
-    what the role ``rdma_links`` sets on IPoIB netdevs.
+    what the role ``rdma_links`` sets on IPoIB netdevs. ``unnamed`` are the places of GPUs that no driver publishes yet
+    and whose product the facts do not have either.
     Nodes with the same ``key`` are equal in everything but names; ``device_keys`` say the same of their devices.
     """
 
@@ -90,6 +91,7 @@ class ClaimNode:
     transport_mode: Optional[str] = None
     key: str = ""
     device_keys: List[str] = field(default_factory=list)
+    unnamed: FrozenSet[int] = frozenset()
 
     @property
     def nics(self) -> List[SliceDevice]:
@@ -175,7 +177,16 @@ def _key(node: ClaimNode) -> str:
         ]
         for address, ports in sorted(node.ports.items())
     ]
-    return json.dumps([node.device_keys, ports, sorted(node.numa.items()), node.may_hide_nics, node.transport_mode])
+    others = [sorted(node.numa.items()), node.may_hide_nics, node.transport_mode, sorted(node.unnamed)]
+    return json.dumps([node.device_keys, ports, *others])
+
+
+def _unnamed(devices: Sequence[SliceDevice], published: Collection[str]) -> FrozenSet[int]:
+    return frozenset(
+        place
+        for place, device in enumerate(devices)
+        if device.is_gpu and device.driver not in published and f"{device.driver}/productName" not in device.attributes
+    )
 
 
 def node(
@@ -184,18 +195,19 @@ def node(
     devices: Sequence[SliceDevice],
     facts: Optional[Facts],
     selectors: Sequence[str],
-    published: bool,
+    published: Collection[str],
     transport_mode: Optional[str] = None,
 ) -> ClaimNode:
     """A node from its devices and from its facts.
 
-    ``selectors`` are all that people wrote themselves, ``published`` is whether the NICs are those that DRANET
-    publishes and not those it is expected to.
+    ``selectors`` are all that people wrote themselves, ``published`` are the drivers whose devices are those that they
+    publish and not those that they are expected to.
     """
     known = facts or Facts()
     found = ClaimNode(name, group, list(devices), _ports(known), _numa(devices, known))
     found.transport_mode = transport_mode
-    found.may_hide_nics = predict.may_hide_nics(known, published)
+    found.may_hide_nics = predict.may_hide_nics(known, model.DRANET in published)
+    found.unnamed = _unnamed(found.devices, published)
     # An attribute that somebody's selector looks at may tell nodes apart.
     left_out = frozenset(
         identity for identity in IDENTITIES if not any(identity.split("/")[1] in text for text in selectors)

@@ -46,15 +46,18 @@ _GPU_DRIVER = (
 class ClaimPlan:
     """``objects`` are in the order in which they are to be applied; there are none where there are problems.
 
-    ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node.
+    ``names`` are the ResourceClaimTemplates of each template, several where a pod has to choose by NUMA node, and
+    ``claims`` by host the single claims of its NICs.
     ``resources`` are by group the extended resources, each with the HCAs that a pod can get of it by host.
 
-    ``unmet`` is by host why what is published there does not meet the claims that were planned by its facts.
+    ``unmet`` is by host why what is published there does not meet the claims that were planned by its facts, or why its
+    GPUs cannot be handed out yet.
     ``unknown`` are hosts with claims of which too little is known, so that objects that they need may be missing.
     """
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
     names: Dict[str, List[str]] = field(default_factory=dict)
+    claims: Dict[str, List[str]] = field(default_factory=dict)
     resources: Dict[str, Dict[str, Dict[str, List[str]]]] = field(default_factory=dict)
     text: str = ""
     warnings: List[str] = field(default_factory=list)
@@ -72,9 +75,11 @@ class ClaimPlanner:
         self.members, self.nodes, self.kubernetes = {member.host.name: member for member in members}, nodes, kubernetes
         self.plan = ClaimPlan()
         self.found: Found = []
+        self.unnamed: Found = []
         self.invalid = False
         self.lines: List[str] = []
         self.unseen: Set[str] = set()
+        self.claimed: Set[str] = set()
 
     def templates(self) -> None:
         entries, problems = claims_hosts.templates(self.members.values())
@@ -83,6 +88,7 @@ class ClaimPlanner:
         for template, wanted, names in entries.values():
             own = self._template(template, wanted, names)
             self.found += [(name, problem) for problem in own.problems for name in names]
+            self.unnamed += own.unnamed.items()
             self.invalid |= own.invalid
             self.unseen |= set(names if own.unseen else ())
             self.plan.warnings += own.warnings
@@ -181,7 +187,13 @@ class ClaimPlanner:
             try:
                 member, facts = self._host_of(claim, [member.host.name for member in having])
                 name = member.host.name
-                claimed = single.bind(claim, name, member.values, facts, self.nodes[name], member.wanted.exclude)
+                self.claimed.add(name)
+                claimed = single.bind(claim, name, member.values, facts, self.nodes[name], member.wanted)
+            except single.UnseenError as error:
+                self.unseen.add(name)
+                why = "In RDMA netns mode exclusive, NICs in pods are not visible, so this may be wrong"
+                self.plan.warnings.append(f"{name}: {error}. {why}, and an object that is there stays as it is")
+                continue
             except PlanError as error:
                 self.found.append((having[0].host.name, error.problem))
                 continue
@@ -189,6 +201,7 @@ class ClaimPlanner:
             self.found += [(name, problem) for problem in own]
             what = f"{claimed.device.pci} of {name}" + (f", {', '.join(claim.addresses)}" if claim.addresses else "")
             self.lines.append(f"{claim.name}: the NIC at {what}")
+            self.unseen |= {name} if claimed.unseen else set()
             bound.append(claimed)
         self._addresses(bound)
         self.plan.warnings += single.warnings(bound)
@@ -204,7 +217,10 @@ class ClaimPlanner:
         for claimed in bound:
             nics = [(self.nodes[host], [claimed.device])]
             parameters, warnings = network.apart(names, claimed.claim, wanted.dranet, sharing, nics)
-            self.plan.objects += single.objects(claimed, wanted, parameters)
+            made = single.objects(claimed, wanted, parameters)
+            self.plan.objects += made
+            if made:
+                self.plan.claims.setdefault(host, []).append(claimed.claim.name)
             warned.update(dict.fromkeys(warnings))
         self.plan.warnings += warned
 
@@ -229,7 +245,12 @@ class ClaimPlanner:
     def run(self) -> None:
         self.templates()
         self.claims()
-        asking = [name for name, member in self.members.items() if member.wanted.templates or member.wanted.claims]
+        asking = [
+            name
+            for name, member in self.members.items()
+            # A claim for a NIC of this host may be in the variables of another one.
+            if member.wanted.templates or member.wanted.claims or name in self.claimed
+        ]
         self.plan.unknown = [name for name in asking if name not in self.nodes]
         if self.plan.unknown:
             text = "these hosts have neither facts nor published devices, so claims that are no longer planned are kept"
@@ -265,15 +286,20 @@ def _planned(
         return planner
 
     planner = attempt()
-    odd = {host for host, _problem in planner.found}
-    if not tolerant or planner.invalid or odd.isdisjoint(str(device.node) for device in published):
-        return planner.plan, planner.found
-    by_facts = attempt(odd)
-    if by_facts.found:
-        return planner.plan, planner.found
-    for host, problem in planner.found:
-        by_facts.plan.unmet.setdefault(host, []).extend(messages([(host, problem)]))
-    return by_facts.plan, []
+    found, unmet = planner.found, list(planner.unnamed)
+    odd = {host for host, _problem in found}
+    if tolerant and not planner.invalid and not odd.isdisjoint(str(device.node) for device in published):
+        by_facts = attempt(odd)
+        if not by_facts.found:
+            planner, found, unmet = by_facts, [], [*found, *by_facts.unnamed]
+    if found:
+        return planner.plan, found
+    if not tolerant:
+        planner.plan.warnings += messages(unmet)
+        unmet = []
+    for host, problem in unmet:
+        planner.plan.unmet.setdefault(host, []).extend(messages([(host, problem)]))
+    return planner.plan, []
 
 
 def plan(
@@ -290,7 +316,8 @@ def plan(
     ``None`` where nothing is known of them. ``known`` are the specifications of the variables.
 
     ``tolerant``: claims that are right by the facts of their hosts, and wrong only by what is published there, are no
-    problem but ``unmet``, so that the claims of others need not wait for these nodes.
+    problem but ``unmet``, so that the claims of others need not wait for these nodes. GPUs that cannot be handed out
+    yet are ``unmet`` as well, and a warning without it.
 
     A CEL library that is missing is one of the problems, once. Raises ValueError for a slice that is none.
     """
@@ -312,5 +339,6 @@ def plan(
         f"{host.name}: its RDMA facts cannot be used: {host.malformed}" for host in ordered if host.malformed
     ]
     if found:
-        result.objects, result.names, result.resources, result.problems = [], {}, {}, messages(found)
+        result.objects, result.names, result.claims, result.resources = [], {}, {}, {}
+        result.problems = messages(found)
     return result

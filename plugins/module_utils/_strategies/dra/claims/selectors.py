@@ -13,6 +13,7 @@ ends the scheduler's attempt for the whole claim.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
@@ -40,6 +41,8 @@ GPU_CLASSES = {
     model.AMD_DRIVER: (f'device.driver == "{model.AMD_DRIVER}"',),
 }
 
+_LOOKED_AT = re.compile(r'device\.attributes\["([^"]+)"\]\.([A-Za-z0-9_]+)')
+
 
 @dataclass
 class Selection:
@@ -50,11 +53,24 @@ class Selection:
     warnings: List[str] = field(default_factory=list)
 
 
+def _literal(value: Union[int, str]) -> str:
+    """A value in CEL. JSON's strings are CEL's too, but for characters that JSON writes as two surrogates."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    parts = [json.dumps(char)[1:-1] if char <= "\uffff" else f"\\U{ord(char):08x}" for char in value]
+    return f'"{"".join(parts)}"'
+
+
 def _one_of(what: str, values: Sequence[Union[int, str]]) -> str:
-    # JSON's strings are CEL's too.
     if len(values) == 1:
-        return f"{what} == {json.dumps(values[0])}"
-    return f"{what} in [{', '.join(json.dumps(value) for value in values)}]"
+        return f"{what} == {_literal(values[0])}"
+    return f"{what} in [{', '.join(map(_literal, values))}]"
+
+
+def lacking(expression: str, device: SliceDevice) -> List[str]:
+    """The attributes that one of the expressions made here looks at, and the device does not have."""
+    looked_at = dict.fromkeys(f"{domain}/{name}" for domain, name in _LOOKED_AT.findall(expression))
+    return [attribute for attribute in looked_at if attribute not in device.attributes]
 
 
 def having(attribute: str, values: Sequence[Union[int, str]]) -> str:
@@ -116,7 +132,7 @@ def of_gpus(
     elif models:
         found.append(having(f"{driver}/deviceID", models))
     if pick.min_memory is not None:
-        size = json.dumps(pick.min_memory)
+        size = _literal(pick.min_memory)
         found.append(f'"memory" in {capacity} && {capacity}.memory.compareTo(quantity({size})) >= 0')
     return [*found, *pick.selectors], None
 

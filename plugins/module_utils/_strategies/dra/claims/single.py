@@ -37,7 +37,10 @@ _LAYOUT = ClaimLayout((Ask("nic", False, 1),))
 
 @dataclass
 class Bound:
-    """A claim with the NIC it is for. ``rail`` is -1 for a NIC that is no rail."""
+    """A claim with the NIC it is for. ``rail`` is -1 for a NIC that is no rail.
+
+    ``unseen``: a pod has the NIC, so nothing tells its MAC address, and the objects that the claim has are to be kept.
+    """
 
     claim: Claim
     host: str
@@ -45,6 +48,7 @@ class Bound:
     rail: int = -1
     current: List[str] = field(default_factory=list)
     planned: Optional[Interface] = None
+    unseen: bool = False
 
 
 def _rails(
@@ -61,24 +65,32 @@ def _rails(
     return ports.rails_of(named, ports.ports(facts), rails, texts, False, values.get(LAYER)), planned
 
 
+class UnseenError(PlanError):
+    """A host lacks the NIC of a claim, or a pod has it: in mode exclusive, facts do not have its RDMA device then."""
+
+
+def _lacking(facts: Facts, problem: Problem) -> PlanError:
+    return (UnseenError if facts.system.netns_mode == "exclusive" else PlanError)(problem)
+
+
 def _pci_of(claim: Claim, host: str, node: ClaimNode, facts: Facts, rails: Mapping[int, ports.Candidate]) -> str:
     """PCI address of the NIC that a claim names. Raises PlanError."""
     names = {hca.name: pci.address for hca, pci in facts.placed}
     there = ", ".join(f"{name} at {address}" for name, address in names.items()) or "no RDMA device"
     if claim.hca is not None:
         if claim.hca not in names:
-            raise PlanError(wrong(f"{claim.at}.hca", claim.hca, f"which {host} does not have: it has {there}"))
+            raise _lacking(facts, wrong(f"{claim.at}.hca", claim.hca, f"which {host} does not have: it has {there}"))
         return names[claim.hca]
     if claim.pci is not None:
         address = checked(f"{claim.at}.pci", claim.pci, values_pci.address)
         if address not in names.values():
-            raise PlanError(wrong(f"{claim.at}.pci", claim.pci, f"which {host} does not have: it has {there}"))
+            raise _lacking(facts, wrong(f"{claim.at}.pci", claim.pci, f"which {host} does not have: it has {there}"))
         return address
     if claim.rail is not None:
         port = rails.get(claim.rail)
         if port is None or port.pci is None:
             have = f"{counted(len(rails), 'rail')}, from 0" if rails else "no rail"
-            raise PlanError(wrong(f"{claim.at}.rail", claim.rail, f"which {host} does not have: it has {have}"))
+            raise _lacking(facts, wrong(f"{claim.at}.rail", claim.rail, f"which {host} does not have: it has {have}"))
         return port.pci
     usable = [nic.pci for nic in node.nics if verdict(node, nic, NicPick()).wanted]
     if len(usable) != 1 or usable[0] is None:
@@ -87,27 +99,43 @@ def _pci_of(claim: Claim, host: str, node: ClaimNode, facts: Facts, rails: Mappi
     return usable[0]
 
 
+def _with_netdev(device: SliceDevice, host: str, facts: Facts, wanted: ClaimIntent) -> SliceDevice:
+    """The NIC as facts expect it where a pod has taken its netdev away since they were gathered."""
+    if model.IF_NAME in device.attributes:
+        return device
+    expected = predict.predicted(host, facts, wanted.dranet, wanted.gpu, wanted.move_ib, wanted.exclude)
+    return next((nic for nic in expected if nic.pci == device.pci and model.IF_NAME in nic.attributes), device)
+
+
+def _is_away(pci: str, facts: Facts, node: ClaimNode) -> bool:
+    """Whether a netdev of the NIC is in another network namespace."""
+    netdevs = [port.netdev for hca, at in facts.placed if at.address == pci for port in hca.ports if port.netdev]
+    return any(port.in_pod for port in node.ports.get(pci, [])) or not all(netdev.present for netdev in netdevs)
+
+
 def bind(
     claim: Claim,
     host: str,
     values: Mapping[str, Any],
     facts: Facts,
     node: ClaimNode,
-    exclude: Sequence[str] = (),
+    wanted: ClaimIntent,
 ) -> Bound:
-    """Finds the NIC of a claim. ``exclude`` are PCI addresses that DRANET leaves out. Raises PlanError."""
+    """Finds the NIC of a claim; ``wanted`` is what the host's variables say of DRANET. Raises PlanError."""
     rails, planned = _rails(host, values, facts, (claim.rail or 0) + 1)
     pci = _pci_of(claim, host, node, facts, rails)
     device = next((nic for nic in node.nics if nic.pci == pci), None)
     if device is None:
-        why = predict.left_out(facts, exclude).get(pci, "its driver is running, but does not publish it")
+        why = predict.left_out(facts, wanted.exclude).get(pci, "its driver is running, but does not publish it")
         raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which DRANET does not publish: {why}"))
     found = verdict(node, device, NicPick(vf=any(port.vf for port in node.ports.get(pci, [])), named=True))
     if not found.wanted and not found.passing:
         raise PlanError(Problem(claim.at, f"is for the NIC at {pci} of {host}, which is not usable: {found.why}"))
     rail = next((rail for rail, port in rails.items() if port.pci == pci), -1)
     current = next((port.networks for port in ports.ports(facts) if port.pci == pci), [])
-    return Bound(claim, host, device, rail, list(current), planned.get(rail))
+    device = _with_netdev(device, host, facts, wanted)
+    unseen = model.MAC not in device.attributes and _is_away(pci, facts, node)
+    return Bound(claim, host, device, rail, list(current), planned.get(rail), unseen)
 
 
 def problems(bound: Bound, wanted: ClaimIntent, node: ClaimNode) -> List[Problem]:
@@ -118,7 +146,9 @@ def problems(bound: Bound, wanted: ClaimIntent, node: ClaimNode) -> List[Problem
 
 
 def objects(bound: Bound, wanted: ClaimIntent, parameters: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """The ResourceClaim in each namespace, with these parameters of DRANET."""
+    """The ResourceClaim in each namespace, with these parameters of DRANET, none for a NIC that is not seen."""
+    if bound.unseen:
+        return []
     expressions = [selectors.nic_address([str(bound.device.pci)])]
     mac = bound.device.attributes.get(model.MAC)
     if mac is not None:
@@ -130,6 +160,9 @@ def objects(bound: Bound, wanted: ClaimIntent, parameters: Dict[str, Any]) -> Li
 
 def warnings(bound: Sequence[Bound]) -> List[str]:
     """What nothing in the claims themselves ensures."""
-    loose = [claimed.claim.name for claimed in bound if model.MAC not in claimed.device.attributes]
+    bare = [claimed for claimed in bound if model.MAC not in claimed.device.attributes]
+    loose, unseen = ([claimed.claim.name for claimed in bare if claimed.unseen == is_so] for is_so in (False, True))
     text = "no MAC address is published, so only the pod's nodeSelector keeps it on its host"
-    return [f"{', '.join(loose)}: {text}"] if loose else []
+    found = [f"{', '.join(loose)}: {text}"] if loose else []
+    kept = "a pod has the NIC, and its MAC address is not known meanwhile, so an object that is there stays as it is"
+    return [*found, *([f"{', '.join(unseen)}: {kept}, and a new one has to wait"] if unseen else [])]

@@ -29,6 +29,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.sche
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold, ranges
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, shown, wrong
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 # What extended resources cannot do (KEP-5004, and dra.net's pkg/driver/nri_hooks.go).
 _UNCHANGED = (
@@ -43,7 +44,8 @@ class Planned:
 
     ``places`` are those of the NICs of an extended resource among the devices of a node, by ``ClaimNode.key``.
     ``invalid`` says that the template itself is wrong, whatever nodes publish; ``unseen``, that the objects which it
-    has are to be kept, because NICs are not seen on which others would depend.
+    has are to be kept, because NICs are not seen on which others would depend. ``unnamed`` is by host why its GPUs,
+    which count as matching, cannot be handed out yet.
     """
 
     objects: List[Dict[str, Any]] = field(default_factory=list)
@@ -55,6 +57,7 @@ class Planned:
     places: Dict[str, FrozenSet[int]] = field(default_factory=dict)
     invalid: bool = False
     unseen: bool = False
+    unnamed: Dict[str, Problem] = field(default_factory=dict)
 
 
 def alternatives_at(template: Template, kind: str) -> List[Tuple[str, Any]]:
@@ -160,8 +163,14 @@ class _TemplatePlanner:
         at = {text: where for where, text in _own_selectors(self.template)}.get(error.expression)
         where = f"{error.device.name} of {fold(self.hosts[error.node.key])}"
         self.result.invalid = True
+        if at is None:
+            lacking = joined(selectors.lacking(error.expression, error.device)) or "what its driver should"
+            remedy = f"see why {error.device.driver} does not tell it there, and whether that driver is up to date"
+            text = f"({self.template.name}) cannot be satisfied: {where} does not publish {lacking} ({error}): {remedy}"
+            self._problem(Problem(self.template.at, text))
+            return
         guard = 'first test whether it exists ("ifName" in device.attributes["dra.net"] && ...)'
-        self._problem(wrong(at or self.template.at, error.expression, f"which fails on {where} ({error}): {guard}"))
+        self._problem(wrong(at, error.expression, f"which fails on {where} ({error}): {guard}"))
 
     @staticmethod
     def _fits(fit: Fit, node: ClaimNode, choice: claims_align.Choice) -> bool:
@@ -239,12 +248,18 @@ class _TemplatePlanner:
         """Nodes of other groups that a pod may end up on."""
         found: List[str] = []
         for node in others:
-            # A selector that fails there keeps pods away just as well.
+            # A selector that fails there keeps pods away just as well, and so do GPUs that nobody publishes.
             with contextlib.suppress(FailedSelectorError):
-                if self._fits(fit, node, choice):
+                if self._fits(fit, node, choice) and not fit.assumes(node):
                     found += hosts[node.key]
         if found:
             self.result.lines.append(f"  also fits on {fold(found)} of other groups: pods need a nodeSelector")
+
+    def _unnamed(self, fit: Fit) -> None:
+        why = f"{self.gpu_driver} does not publish them, and without it their product is not known"
+        text = f"({self.template.name}) hands out no GPU of the node yet: {why} (is the GPUs' kernel driver loaded?)"
+        names = [name for node in self.nodes if fit.assumes(node) for name in self.hosts[node.key]]
+        self.result.unnamed = dict.fromkeys(names, Problem(self.template.at, text))
 
     def run(self, others: Sequence[ClaimNode], hosts_of_others: Hosts) -> Planned:
         self._check_selectors()
@@ -262,6 +277,7 @@ class _TemplatePlanner:
             choice = self._choice(fit, linked)
             self._lines(fit, choice)
             self._check_fit(fit, linked, choice)
+            self._unnamed(fit)
             self._elsewhere(fit.whatever_the_taints(), choice, others, hosts_of_others)
             if self.template.resource:
                 self._of_resource(fit, linked)

@@ -133,6 +133,17 @@ def test_gpus_are_predicted_until_their_driver_publishes_some(facts_of: Facts, p
     assert len(hosts.nodes(members, real)[NODE].gpus) == expected
 
 
+def test_a_node_whose_driver_does_not_publish_yet_keeps_no_other_from_its_claims(facts_of: Facts) -> None:
+    """No facts tell the product as the driver does."""
+    facts, own = facts_of(NODE), {**VERSIONS, **AMD, "rdma_claims_templates": [template(gpus=1, nics=1)]}
+    hosts = [InventoryHost(name, "mi300x", own, read.facts(facts)) for name in (NODE, "n2")]
+    published = slices(*(gpu(facts, place) for place in range(8)))
+    found = planner.plan(hosts, published, tolerant=True)
+    assert (found.problems, list(found.unmet)) == ([], ["n2"])
+    assert "gpu.amd.com does not publish them" in found.unmet["n2"][0]
+    assert found.objects == planner.plan(hosts[:1], published).objects
+
+
 def test_parts_of_gpus_are_not_handed_out_as_gpus(facts_of: Facts) -> None:
     facts = facts_of(NODE)
     parts = [gpu(facts, place, type={"string": "amdgpu-partition"}) for place in range(8)]

@@ -29,7 +29,7 @@ def test_the_filter(facts_of: Facts) -> None:
         for name in ("v100-01", "v100-02")
     }
     found = claims_filter({}, list(hostvars), hostvars, kubernetes="v1.36.3")
-    parts = ["names", "objects", "problems", "resources", "text", "unknown", "unmet", "warnings"]
+    parts = ["claims", "names", "objects", "problems", "resources", "text", "unknown", "unmet", "warnings"]
     assert sorted(found) == parts
     assert (found["problems"], found["unmet"], found["unknown"]) == ([], {}, [])
     assert found["text"].splitlines()[0] == "v100 (v100), align=pcie_root: 1 GPU and 1 NIC on one PCIe root complex"

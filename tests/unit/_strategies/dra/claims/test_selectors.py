@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import planner
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.claims import selectors as claims_selectors
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.scheduler import cel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices.model import SliceDevice
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan import (
     CASES,
@@ -25,6 +28,9 @@ from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.claims_plan im
     selectors,
     template,
 )
+from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
+
+OF_GPU = 'device.attributes["gpu.nvidia.com"]'
 
 
 def test_the_group_s_own_products_are_selected_unless_told_otherwise(facts_of: Facts) -> None:
@@ -33,6 +39,22 @@ def test_the_group_s_own_products_are_selected_unless_told_otherwise(facts_of: F
     for pick in ({}, {"product": "v100"}, {"product": "Tesla V100-SXM2-16GB"}):
         (spec,) = right(plan(facts, template(gpus=1, gpu=pick)))
         assert selectors(spec["requests"][0]["exactly"]) == [product]
+
+
+@pytest.mark.parametrize(
+    ("product", "literal"),
+    [
+        ('of "A", \\n\t', r'"of \"A\", \\n\t"'),
+        ("H100 \u00e9", r'"H100 \u00e9"'),
+        ("H100 \U0001f600 \uffff", r'"H100 \U0001f600 \uffff"'),
+    ],
+)
+def test_a_product_of_any_characters_is_valid_cel(product: str, literal: str) -> None:
+    expression = claims_selectors.having("gpu.nvidia.com/productName", [product])
+    assert expression == f'"productName" in {OF_GPU} && {OF_GPU}.productName == {literal}'
+    for name in (product, "other"):
+        gpu = SliceDevice("gpu.nvidia.com", "n", "gpu-0", "n", {"gpu.nvidia.com/productName": name})
+        assert cel.matches(expression, gpu) == (name == product)
 
 
 STATE = '!("state" in device.attributes["dra.net"]) || device.attributes["dra.net"].state == "up"'
@@ -245,3 +267,24 @@ def test_a_selector_on_what_is_a_node_s_own_tells_equal_nodes_apart(facts_of: Fa
     wanted = template(gpus=1, gpu={"selectors": ['device.attributes["gpu.nvidia.com"].uuid == "GPU-1"']})
     found = plan(facts, wanted)
     assert found.warnings == ["one does not fit everywhere. h100-01: 0 matching GPUs, 1 requested"]
+
+
+def test_only_who_wrote_a_selector_is_asked_to_mend_it(facts_of: Facts) -> None:
+    facts, product = facts_of("h100-01"), "gpu.nvidia.com/productName"
+    own = {"rdma_claims_templates": [template(gpus=1, nics=1)]}
+    hosts = [InventoryHost(name, "group", own, read.facts(facts)) for name in ("n1", "n2")]
+    devices = {name: [replace(each, node=name, pool=name) for each in published(facts)] for name in ("n1", "n2")}
+    odd = next(each for each in devices["n2"] if each.is_gpu)
+    odd.attributes = {name: value for name, value in odd.attributes.items() if name != product}
+    found = planner.plan(hosts, resource_slices([*devices["n1"], *devices["n2"]]), tolerant=True)
+    assert found.problems == [
+        "n[1-2]: rdma_claims_templates[0] (one) cannot be satisfied: gpu-0 of n2 does not publish"
+        ' gpu.nvidia.com/productName (Key not found in map: "productName"): see why gpu.nvidia.com does not tell it'
+        " there, and whether that driver is up to date"
+    ]
+    mine = 'device.attributes["gpu.nvidia.com"].cudaComputeCapability.major() == 9'
+    (problem,) = plan({"n1": facts}, template(gpus=1, gpu={"selectors": [mine]})).problems
+    assert problem.startswith(
+        f"n1: rdma_claims_templates[0].gpu.selectors[0] is '{mine}', which fails on gpu-0 of n1 ("
+    )
+    assert problem.endswith('first test whether it exists ("ifName" in device.attributes["dra.net"] && ...)')

@@ -184,3 +184,64 @@ def test_facts_that_may_hide_nics_prove_nothing(facts_of: Facts) -> None:
     slices = resource_slices(of_node(exclusive, "n1"))
     found = planner.plan([InventoryHost("n1", "group", own, read.facts(exclusive))], slices, tolerant=True)
     assert (len(found.problems), found.unmet) == (1, {})
+
+
+def without_gpu_driver(facts: dict[str, Any], *places: int) -> dict[str, Any]:
+    """Facts of a node whose kernel has no driver for these of its GPUs, or for none of them."""
+    found = copy.deepcopy(facts)
+    for place in places or range(len(found["gpus"])):
+        found["gpus"][place].update(model=None, uuid=None)
+    return found
+
+
+OF_ITS_OWN = 'device.attributes["gpu.nvidia.com"].productName.startsWith("NVIDIA H100")'
+
+
+@pytest.mark.parametrize("publishing", [["n1", "n2"], []])
+@pytest.mark.parametrize("places", [[], [3]])
+@pytest.mark.parametrize("wanted", [{}, {"gpu": {"selectors": [OF_ITS_OWN]}}, {"align": "none", "gpus": 8}])
+def test_gpus_without_a_kernel_driver_keep_no_other_node_from_its_claims(
+    facts_of: Facts, wanted: dict[str, Any], places: list[int], publishing: list[str]
+) -> None:
+    facts = facts_of("h100-01")
+    own = {**VERSIONS, "rdma_claims_templates": [template(**{"gpus": 1, "nics": 1, **wanted})]}
+    hosts = [InventoryHost(name, "group", own, read.facts(facts)) for name in ("n1", "n2", "n3")]
+    slices = resource_slices([device for name in publishing for device in of_node(facts, name)])
+    right = planner.plan(hosts, slices, tolerant=True)
+    assert (right.problems, right.unmet) == ([], {})
+    hosts[2] = replace(hosts[2], facts=read.facts(without_gpu_driver(facts, *places)))
+    found = planner.plan(hosts, slices, tolerant=True)
+    # As they will be when the driver is there.
+    assert (found.objects, found.problems, found.warnings, found.text) == (right.objects, [], [], right.text)
+    (told,) = found.unmet.pop("n3")
+    assert found.unmet == {}
+    assert told == (
+        "n3: rdma_claims_templates[0] (one) hands out no GPU of the node yet: gpu.nvidia.com does not publish them, and"
+        " without it their product is not known (is the GPUs' kernel driver loaded?)"
+    )
+    found = planner.plan(hosts, slices)
+    assert (found.objects, found.problems, found.warnings, found.unmet) == (right.objects, [], [told], {})
+
+
+def test_claims_without_gpus_do_not_ask_for_the_driver_of_gpus(facts_of: Facts) -> None:
+    facts, own = facts_of("h100-01"), {**VERSIONS, "rdma_claims_templates": [template(nics=1)]}
+    hosts = [InventoryHost("n1", "group", own, read.facts(without_gpu_driver(facts)))]
+    found = planner.plan(hosts, tolerant=True)
+    assert (found.problems, found.unmet) == ([], {})
+
+
+def test_where_no_driver_tells_a_product_none_is_selected(facts_of: Facts) -> None:
+    facts, own = facts_of("h100-01"), {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)]}
+    hosts = [InventoryHost("n1", "group", own, read.facts(without_gpu_driver(facts)))]
+    found = planner.plan(hosts, tolerant=True)
+    assert (found.problems, found.unmet) == ([], {})
+    assert found.warnings == ["one: no node reports the product of its GPUs, so a pod may get one of another group"]
+
+
+def test_gpus_that_nobody_publishes_are_not_offered_to_other_groups(facts_of: Facts) -> None:
+    facts, own = facts_of("h100-01"), {**VERSIONS, "rdma_claims_templates": [template(gpus=1, nics=1)]}
+    host = InventoryHost("n1", "group", own, read.facts(facts))
+    for other, offered in ((facts, True), (without_gpu_driver(facts), False)):
+        found = planner.plan([host, InventoryHost("n2", "others", VERSIONS, read.facts(other))], tolerant=True)
+        assert (found.problems, found.unmet) == ([], {})
+        assert ("also fits on n2 of other groups" in found.text) == offered
