@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
@@ -28,6 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import re
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import PodNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.bandwidth import PodMeter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import PlannedPod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 
@@ -73,7 +74,11 @@ def judge(
     """``results`` are those of the module pod_probe for these pods, ``objects`` and ``requests`` of the plan."""
     published = model.by_node(model.devices(evidence.slices))
     known = {pod.name: pod for pod in pods}
-    reports = {result["name"]: pod_report.report(result["output"]) for result in results}
+    reports: Dict[str, PodReport] = {}
+
+    def read(result: Plain) -> Iterable[Any]:
+        reports[result["name"]] = pod_report.report(result["output"])
+        return ()
 
     def of_pod(result: Plain) -> Iterator[Any]:
         pod, report = known[result["name"]], reports[result["name"]]
@@ -92,17 +97,19 @@ def judge(
         meter = PodMeter(pod, report, evidence.before, *evidence.demands.get(pod.node, _DEMAND))
         yield from meter.untried() + meter.loopback()
         if pod.peer and report.complete:
-            yield from meter.between(known[pod.peer], reports[pod.peer])
+            yield from meter.between(known[pod.peer], reports.get(pod.peer, PodReport()))
 
     def unjudged(pod: PlannedPod, why: str) -> Check:
         text = f"what the pod {pod.alias} says cannot be judged: {why}"
         return Check("pod", "pod.answers", pod.node, pod.group, pod.alias, "fail", text)
 
-    found = [
-        entry
-        for result in results
-        for entry in guarded(partial(of_pod, result), partial(unjudged, known[result["name"]]))
-    ]
+    def judged(made: Callable[[Plain], Iterable[Any]], of: Iterable[Plain]) -> List[Any]:
+        return [
+            entry for result in of for entry in guarded(partial(made, result), partial(unjudged, known[result["name"]]))
+        ]
+
+    found = judged(read, results)
+    found += judged(of_pod, [result for result in results if result["name"] in reports])
     checks = [entry for entry in found if isinstance(entry, Check)]
     return RingResult(checks, [entry for entry in found if isinstance(entry, Measurement)])
 

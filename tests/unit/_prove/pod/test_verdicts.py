@@ -142,6 +142,7 @@ def test_a_log_is_read_whatever_is_in_it() -> None:
     lines += ["==> netdevs", "eth0 02:00:00:00:00:01 1500 1", f"odd 02:00:00:00:00:02 {'9' * 5000} 1"]
     lines += ["==> addresses", "1: eth0    inet 10.244.0.7/24", "2: nobody    inet 10.0.0.1/24"]
     lines += ["==> write_bw mlx5_0 1", "rows", "==> write_bw mlx5_0 \u0663", "==> loopback mlx5_0", "==> write_bw"]
+    lines += ["==>  ", "a title of blanks"]
     found = report.report("\n".join(["before all", *lines]))
     assert found.ports == {("mlx5_0", 1): ("InfiniBand", "ACTIVE")}
     assert {name: (own.mtu, own.lower_up, own.addresses) for name, own in found.netdevs.items()} == {
@@ -149,6 +150,23 @@ def test_a_log_is_read_whatever_is_in_it() -> None:
     }
     assert (found.bandwidth, found.loopback) == ({("mlx5_0", 1): "rows"}, {})
     assert (found.has_addresses, found.has_perftest, found.complete) == (True, True, False)
+
+
+def test_a_log_that_cannot_be_read_costs_no_other_pod_its_verdicts(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = report.report
+
+    def reading(output: str) -> report.PodReport:
+        if output == "odd":
+            raise IndexError(output)
+        return whole(output)
+
+    monkeypatch.setattr(report, "report", reading)
+    pods[0]["result"]["output"] = "odd"
+    checks = judged(pods)["checks"]
+    assert [(check["id"], check["verdict"]) for check in checks if check["host"] == "n1"] == [("pod.answers", "fail")]
+    assert {check["id"] for check in checks if check["host"] == "n2"} >= {"pod.runs", "pod.nodes", "pod.memlock"}
 
 
 @pytest.mark.parametrize(
