@@ -28,6 +28,7 @@ _PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
 # Nodes in /dev/infiniband that belong to no device.
 _SHARED_NODES = {"rdma_cm"}
 _OF_NEAREST = "See the log of the plugin on the node, and the states of its ports."
+_IDLE = "Plug in its cable or bring it up, or leave the NIC out of what pods can request."
 _OF_ALL = "Check for privileged: true, a hostPath, or a device plugin that gives pods all device nodes."
 
 
@@ -151,14 +152,23 @@ class _Judge(NetdevJudge):
 
     def ports(self) -> Iterator[Check]:
         for nic in self.nics:
+            states = {port.number: self._state(nic, port.number) for port in nic.ports}
             for port in nic.ports:
-                name = f"{nic.text}/{port.number}"
-                state = self.report.ports.get((nic.text, port.number), ("", "missing"))[1]
+                name, state = f"{nic.text}/{port.number}", states[port.number]
                 if state == "ACTIVE":
                     yield self.check("port", "pass", f"{name} is ACTIVE in the pod")
                 elif port.state == "ACTIVE":
                     remedy = "Check the netdev's state in the pod and, with InfiniBand, the subnet manager."
                     yield self.check("port", "fail", f"{name} is {state} in the pod, it was ACTIVE on the host", remedy)
+                # Of a card with two ports, many use one.
+                elif "ACTIVE" not in states.values():
+                    text = (
+                        f"{name} is {state} in the pod, as it was not ACTIVE on the host either: the pod cannot use it"
+                    )
+                    yield self.check("port", "warn", text, _IDLE, state=state, before=port.state)
+
+    def _state(self, nic: Allocated, port: int) -> str:
+        return self.report.ports.get((nic.text, port), ("", "missing"))[1]
 
     def partitions(self) -> Iterator[Check]:
         """Whether its InfiniBand ports are full members, in the pod, of the partitions that the group demands."""
@@ -193,7 +203,8 @@ class _Judge(NetdevJudge):
             return self.check("fallback", "fail", text, f"{remedy} With NCCL_NET=IB, NCCL fails instead.")
         if shut:
             return self.check("fallback", "fail", why, remedy)
-        return self.check("fallback", "pass", f"programs find RDMA on {', '.join(found)}")
+        of = f"{len(found)} of {len(names)} NICs: " if len(found) < len(names) else ""
+        return self.check("fallback", "pass", f"programs find RDMA on {of}{', '.join(found)}")
 
     def memlock(self) -> Check:
         limit = self.report.memlock

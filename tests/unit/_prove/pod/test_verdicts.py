@@ -111,6 +111,46 @@ def test_what_a_pod_lacks(
     assert said in found[check]
 
 
+def _down(found: dict[str, Any], hca: str, port: int = 1) -> dict[str, Any]:
+    """The facts with this port down, which is a second one of its HCA if it has none of this number."""
+    changed = copy.deepcopy(found)
+    ports = next(each for each in changed["hcas"] if each["name"] == hca)["ports"]
+    if port not in [each["number"] for each in ports]:
+        ports.append({**ports[0], "number": port, "netdev": None})
+    next(each for each in ports if each["number"] == port)["state"] = "DOWN"
+    return changed
+
+
+def test_a_nic_that_no_pod_can_use_is_named(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
+) -> None:
+    """It was not ACTIVE before either, so the pod has lost nothing; but it has one NIC, and claims two."""
+    (name, *_others) = [line.split()[0] for line in pods[0]["result"]["output"].splitlines() if ": ACTIVE" in line]
+    pods[0]["result"]["output"] = pods[0]["result"]["output"].replace(
+        f"{name} 1 InfiniBand 4: ACTIVE", f"{name} 1 InfiniBand 1: DOWN"
+    )
+    own = _down(facts_of(KIND), name)
+    found = judged(pods[:1], before={"n1": own}, after={"n1": own})
+    ports = [check for check in found["checks"] if check["id"] == "pod.port"]
+    assert sorted(check["verdict"] for check in ports) == ["pass", "warn"]
+    assert failed(found) == {
+        "pod.port": f"{name}/1 is DOWN in the pod, as it was not ACTIVE on the host either: the pod cannot use it"
+    }
+    (fallback,) = [check for check in found["checks"] if check["id"] == "pod.fallback"]
+    assert (fallback["verdict"], fallback["text"].partition(": ")[0]) == ("pass", "programs find RDMA on 1 of 2 NICs")
+
+
+def test_a_card_may_use_one_of_its_ports(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
+) -> None:
+    (name, *_others) = [line.split()[0] for line in pods[0]["result"]["output"].splitlines() if ": ACTIVE" in line]
+    pods[0]["result"]["output"] = pods[0]["result"]["output"].replace(
+        "==> pkeys\n", f"{name} 2 InfiniBand 1: DOWN\n==> pkeys\n"
+    )
+    own = _down(facts_of(KIND), name, 2)
+    assert failed(judged(pods[:1], before={"n1": own}, after={"n1": own})) == {}
+
+
 def test_a_log_is_read_whatever_is_in_it() -> None:
     lines = ["==> ports", "mlx5_0 1 InfiniBand 4: ACTIVE", "mlx5_0 \u00b2 InfiniBand 4: ACTIVE", "short"]
     lines += ["==> netdevs", "eth0 02:00:00:00:00:01 1500 1", f"odd 02:00:00:00:00:02 {'9' * 5000} 1"]
