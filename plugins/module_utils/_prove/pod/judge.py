@@ -42,13 +42,14 @@ _DEMAND: Demand = (0.9, None)
 @dataclass(frozen=True)
 class PodEvidence:
     """``before`` and ``after`` are facts of each node before and after the pods, ``in_use`` is what pods had there.
+    ``after`` is ``None`` where nobody looked again, and lacks nodes whose facts then were none, or of no use.
 
     ``slices`` are those of the cluster before the pods, ``demands`` has the nodes that demand something of their own,
     ``partitions`` by node the P_Keys of which ports must be full members.
     """
 
     before: Mapping[str, Facts]
-    after: Mapping[str, Facts] = field(default_factory=dict)
+    after: Optional[Mapping[str, Facts]] = None
     slices: Sequence[Plain] = ()
     in_use: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
     demands: Mapping[str, Demand] = field(default_factory=dict)
@@ -84,10 +85,11 @@ def judge(
         pod, report = known[result["name"]], reports[result["name"]]
         node = PodNode(
             evidence.before.get(pod.node, Facts()),
-            evidence.after.get(pod.node),
+            None if evidence.after is None else evidence.after.get(pod.node),
             published.get(pod.node, {}),
             evidence.in_use.get(pod.node, ()),
             evidence.partitions.get(pod.node, ()),
+            evidence.after is not None,
         )
         request = pod_plan.request_of(pod, requests.get(pod.group, []))
         if request is None:

@@ -9,7 +9,9 @@ import copy
 from typing import Any, Callable
 
 import pytest
+import yaml
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth, probe, probe_run, report
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
@@ -261,6 +263,34 @@ def test_a_nic_that_does_not_come_back(
     assert "came back without" in failed(judged(pods[:1], after={"n1": poor}))["pod.return"]
 
 
+@pytest.mark.parametrize("silent", [{}, {"n2": None}, {"n1": None, "n2": None}])
+def test_a_host_that_gives_no_facts_after_its_pod(
+    pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any], silent: dict[str, Any]
+) -> None:
+    """Nobody knows then whether it has its NICs back."""
+    found = judged(pods, after={**{name: facts_of(KIND) for name in HOSTS}, **silent})
+    returns = {check["host"]: check for check in found["checks"] if check["id"] == "pod.return"}
+    assert {host: check["verdict"] for host, check in returns.items()} == {
+        host: "fail" if host in silent else "pass" for host in HOSTS
+    }
+    for host in silent:
+        assert returns[host]["text"].startswith("it is unknown whether the host has mlx5_")
+
+
+def test_facts_after_a_pod_that_cannot_be_read_are_none(pods: list[dict[str, Any]], judged: Callable[..., Any]) -> None:
+    assert "gave no facts of use" in failed(judged(pods[:1], after={"n1": {"hcas": "many"}}))["pod.return"]
+
+
+def test_every_node_gives_facts_after_each_wave() -> None:
+    """What is registered for a node that skips the task would take the place of its facts."""
+    tasks = yaml.safe_load((variables.ROLES / "rdma_verify/tasks/wave.yml").read_text("utf-8"))
+    (block,) = [task for task in tasks if "block" in task]
+    (gather,) = block["block"]
+    assert gather["register"] == "__rdma_verify_after"
+    assert "when" not in gather
+    assert block["when"] == "inventory_hostname in __rdma_verify_pods_plan.nodes"
+
+
 def test_routes_and_rules_that_do_not_come_back(
     pods: list[dict[str, Any]], judged: Callable[..., Any], facts_of: Callable[..., Any]
 ) -> None:
@@ -348,4 +378,6 @@ def test_pods_on_a_node_that_has_moved(pods: list[dict[str, Any]], facts_of: Cal
         "n2": {"n2"},
     }
     assert "pod.runs" not in {check["id"] for check in judged["n1"] if check["verdict"] == "fail"}
+    # Nobody has looked whether it has its NICs back.
+    assert "pod.return" not in {check["id"] for checks in judged.values() for check in checks}
     assert "pod.runs" in {check["id"] for check in judged["n2"] if check["verdict"] == "fail"}
