@@ -116,7 +116,8 @@ def _pod_evidence(context: Map, options: Map, nodes: Sequence[str]) -> pod_judge
     wanted = {node.host: partitions.wanted(node.values) for node in own}
     # What is in use on a node that has changed its strategy was there before the move.
     in_use = {} if options["node"] else pod_judge.in_use(plain([each["in_use"] for each in options["probed"]]))
-    return pod_judge.PodEvidence(before, after, plain(options["slices"]), in_use, demands, wanted)
+    looked = None if options["node"] else after
+    return pod_judge.PodEvidence(before, looked, plain(options["slices"]), in_use, demands, wanted)
 
 
 def pods(context: Map, options: Map) -> RingResult:

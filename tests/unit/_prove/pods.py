@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import read
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import bandwidth
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import plan as pod_plan
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import predict
+from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model, predict
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import part
 from ansible_collections.zerocopy.rdma.tests.unit._strategies.dra.resource_slices import resource_slices
 from ansible_collections.zerocopy.rdma.tests.unit.fleet_answers import strategy_plan, written
@@ -95,6 +95,29 @@ def log(facts: dict[str, Any], hcas: list[str], measured: float | None = None, m
         for name in hcas:
             lines += [f"==> loopback {name} 1", LOOPBACK.format(value=measured)]
     return "\n".join([*lines, "==> end", ""])
+
+
+@pytest.fixture(name="pods")
+def make_pods(facts_of: Callable[..., Any]) -> list[dict[str, Any]]:
+    """Two pods of one template as pod_probe would return them, everything as it should be."""
+    found = plan(facts_of, [PAIRED])
+    result = []
+    for pod in asking(waves(found)[0]):
+        facts = facts_of(KIND)
+        devices = predict.predicted(pod.node, read.facts(facts), (1, 4, 0), (1, 0, 4, 1))
+        # A GPU of each of two root complexes, with a NIC of the same.
+        allocation, names = [], []
+        gpus = {str(one.attributes[model.PCIE_ROOT]): one for one in devices if one.is_gpu}
+        for index, (root, gpu) in enumerate(list(gpus.items())[:2]):
+            nic = next(one for one in devices if one.is_rdma_nic and one.attributes[model.PCIE_ROOT] == root)
+            names.append(next(hca["name"] for hca in facts["hcas"] if hca["pci"]["address"] == nic.pci))
+            for request, device in ((f"gpu-{index}", gpu), (f"nic-{index}", nic)):
+                entry = {"request": request, "driver": device.driver, "pool": pod.node, "device": device.name}
+                allocation.append(entry)
+        output = log(facts, names, 371.5)
+        ran = {"phase": "Succeeded", "trouble": "", "seconds": 7.0, "allocation": allocation, "output": output}
+        result.append({**pod_plan.plain(pod), "result": {"name": pod.name, **ran}})
+    return result
 
 
 @pytest.fixture(name="judged")

@@ -51,6 +51,14 @@ def _allocated(request: Optional[PodRequest], result: Mapping[str, Any], nodes: 
     return [device.hca.name for device in claimed_devices(result, known) if device.hca]
 
 
+def _given(request: Optional[PodRequest], allocated: Optional[Sequence[str]]) -> Optional[int]:
+    """How many HCAs a pod has, of those that it was allowed."""
+    # Only those nearest to the GPU that it got.
+    if request is None or request.gpu_resource or not allocated:
+        return None
+    return min(request.number or len(allocated), len(allocated))
+
+
 def _capacity(facts: Facts, devices: Sequence[str]) -> Optional[float]:
     """GB/s that these HCAs can carry together; ``None`` where one of them cannot tell."""
     hcas = [hca for hca in facts.hcas if hca.name in devices]
@@ -114,7 +122,7 @@ class BenchmarkJudge:
             except transport.DishonestError as error:
                 result.append(self.fault(str(error)))
                 continue
-            result.append(self._run(case, used, [str(initiator["node"]), str(target["node"])], got[1]))
+            result.append(self._run(case, used, [str(initiator["node"]), str(target["node"])], got))
         return [*result, *map(self.fault, [trouble] if trouble else self._missing(found.cases))]
 
     def _missing(self, cases: Sequence[benchmark_log.Case]) -> List[str]:
@@ -134,10 +142,10 @@ class BenchmarkJudge:
         case: benchmark_log.Case,
         used: transport.Transport,
         hosts: Sequence[str],
-        of_target: Optional[List[str]],
+        allocated: Sequence[Optional[List[str]]],
     ) -> BenchmarkRun:
         facts = [self.nodes.facts.get(host, Facts()) for host in hosts]
-        limits = [_capacity(facts[0], used.devices), _capacity(facts[1], of_target or [])]
+        limits = [_capacity(facts[0], used.devices), _capacity(facts[1], allocated[1] or [])]
         return BenchmarkRun(
             group=self.pair.group,
             template=self.pair.entry,
@@ -161,4 +169,5 @@ class BenchmarkJudge:
             limit_gb_s=threshold.lower(*limits),
             initiator=_end(case.initiator, hosts[0]),
             target=_end(case.target, hosts[1]),
+            given=_given(self.request, allocated[0]),
         )

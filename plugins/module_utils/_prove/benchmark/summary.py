@@ -102,11 +102,17 @@ def _line(key: _Key, runs: Sequence[BenchmarkRun]) -> BenchmarkLine:
     )
 
 
-def _judge(line: BenchmarkLine, largest: bool, fraction: float, unknown: int) -> None:
-    """Only the largest blocks have to reach what ports carry, of templates that are not there for comparison.
+def _over(runs: Sequence[BenchmarkRun]) -> str:
+    """How many of its NICs the pod of each run used, if one did not use all: only these can carry what is demanded."""
+    numbers = [(len(run.devices), run.given) for run in runs if run.given is not None]
+    if all(used == given for used, given in numbers):
+        return ""
+    return f", over {_one([f'{used} of {given} NICs' for used, given in numbers])}"
 
-    ``unknown`` is the number of runs without a limit.
-    """
+
+def _judge(line: BenchmarkLine, largest: bool, fraction: float, runs: Sequence[BenchmarkRun]) -> None:
+    """Only the largest blocks have to reach what ports carry, of templates that are not there for comparison."""
+    unknown = sum(run.limit_gb_s is None for run in runs)
     if line.kind != RDMA:
         line.text = "for comparison"
     elif not largest:
@@ -116,7 +122,8 @@ def _judge(line: BenchmarkLine, largest: bool, fraction: float, unknown: int) ->
     else:
         line.verdict = "pass" if line.fraction >= fraction else "fail"
         slowest = ", in the slowest run" if line.runs - unknown > 1 else ""
-        line.text = f"{line.fraction:.0%} of what port and PCIe can carry{slowest}, {fraction:.0%} is required"
+        carried = f"{line.fraction:.0%} of what port and PCIe can carry{_over(runs)}{slowest}"
+        line.text = f"{carried}, {fraction:.0%} is required"
         if unknown:
             line.text += f"; {unknown} of {line.runs} runs not judged: {_UNKNOWN}"
 
@@ -129,11 +136,11 @@ def lines(runs: Sequence[BenchmarkRun], fraction: float) -> List[BenchmarkLine]:
     by_key: Dict[_Key, List[BenchmarkRun]] = {}
     for run in runs:
         by_key.setdefault((run.group, run.template, run.request, run.operation, run.bytes), []).append(run)
-    made = [(_line(key, mine), sum(run.limit_gb_s is None for run in mine)) for key, mine in by_key.items()]
-    largest = max((line.bytes for line, _unknown in made), default=0)
-    for line, unknown in made:
-        _judge(line, line.bytes == largest, fraction, unknown)
-    found = sorted((line for line, _unknown in made), key=_order)
+    made = [(_line(key, mine), mine) for key, mine in by_key.items()]
+    largest = max((line.bytes for line, _runs in made), default=0)
+    for line, mine in made:
+        _judge(line, line.bytes == largest, fraction, mine)
+    found = sorted((line for line, _runs in made), key=_order)
     for line in found:
         base = _baseline(line, found)
         if base:

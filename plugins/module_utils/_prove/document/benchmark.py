@@ -84,6 +84,13 @@ class BenchmarkRun(_OfRequest):
     limit_gb_s: Optional[float] = field(metadata=about("What ports and PCIe links can carry, null where unknown."))
     initiator: BenchmarkEnd
     target: BenchmarkEnd
+    given: Optional[int] = field(
+        default=None,
+        metadata=about(
+            "How many HCAs the initiator's pod was given, null over TCP, where it is not known, and in documents of"
+            " older versions."
+        ),
+    )
 
 
 @dataclass

@@ -14,9 +14,15 @@ from typing import Dict, Iterator, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.facts import EXPECT
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Address
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
-from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted, joined
+
+_PORTS = (
+    "Find out what is missing or in another mode, or say how many ports these nodes should have "
+    "(rdma_discover_expect_hcas)."
+)
 
 # A host, what of it is compared, and its value.
 Entry = Tuple[HostEvidence, str, str]
@@ -97,6 +103,37 @@ def _firmware(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
             yield node.check("firmware", "warn", name, text, remedy, hosts=table[version])
 
 
+def _gpus(node: HostEvidence) -> Tuple[Tuple[str, int], ...]:
+    """The number of its GPUs by device ID, which a node tells without their driver."""
+    counts = Counter(f"{gpu.pci.vendor_id}:{gpu.pci.device_id}" for gpu in node.known.gpus)
+    return tuple(sorted(counts.items()))
+
+
+def _ports(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
+    """Nodes with other numbers of usable ports than those of their group that have the same GPUs.
+
+    What a node has lost has no finding of its own there. Where the inventory says how many ports there should be, that
+    is what counts.
+    """
+    alike: Dict[Tuple[str, Tuple[Tuple[str, int], ...]], List[HostEvidence]] = {}
+    for node in nodes:
+        if node.known.gpus:
+            alike.setdefault((node.group, _gpus(node)), []).append(node)
+    for (group, _own), members in alike.items():
+        numbers = {node.host: len(node.known.available) for node in members}
+        counts = Counter(numbers.values())
+        # Of as many nodes the larger number, and none only where all have none: ports get lost, and do not grow.
+        usual = max(counts, key=lambda number: (number > 0, counts[number], number))
+        table = {str(each): fold([host for host, own in numbers.items() if own == each]) for each in sorted(counts)}
+        rows = "; ".join(f"{each}: {hosts}" for each, hosts in table.items())
+        for node in members:
+            number = numbers[node.host]
+            if number != usual and node.values.get(EXPECT + "hcas") is None:
+                ports = f"{counted(number, 'port')} {'fits' if number == 1 else 'fit'} for workloads"
+                text = f"{ports}, others of group {group} with the same GPUs have {usual} ({rows})"
+                yield node.check("ports", "warn", "", text, _PORTS, ports=number, hosts=table)
+
+
 def of_fleet(nodes: Sequence[HostEvidence]) -> List[Check]:
     """Addresses that two hosts have, and what differs within a group."""
-    return [*_duplicates(nodes), *_firmware(nodes), *_drivers_of_fleet(nodes)]
+    return [*_duplicates(nodes), *_ports(nodes), *_firmware(nodes), *_drivers_of_fleet(nodes)]

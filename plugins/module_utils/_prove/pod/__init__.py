@@ -7,8 +7,8 @@
 """The pod ring: pods that ask for devices as workloads do, and what they got.
 
 Files in reading order: ``plan`` (which pods), ``probe`` (one pod), ``probe_run`` (runs them), ``report`` (what a pod
-says), ``topo`` (what nvidia-smi says there), ``allocation`` (what it was given), ``verdicts``, ``netdevs``,
-``bandwidth`` (between pods), ``nccl`` (logs of workloads), ``transfers``, ``judge`` (all verdicts).
+says), ``topo`` (what nvidia-smi says there), ``allocation`` (what it was given), ``verdicts``, ``alignment``,
+``netdevs``, ``bandwidth`` (between pods), ``nccl`` (logs of workloads), ``transfers``, ``judge`` (all verdicts).
 
 May import ``_discover``, ``_facts``, ``_strategies``, ``_provision``, ``_values``, ``document``, ``bandwidth``, and
 ``partitions`` of ``host``.

@@ -26,7 +26,7 @@ class PodNode:
     """What is known of a pod's node: its facts before and after, and what its drivers published before.
 
     ``in_use`` is what others held before, as the module pod_probe says it. ``partitions`` are P_Keys of which its ports
-    must be full members.
+    must be full members. ``looked`` is whether it was asked for its facts after the pod.
     """
 
     before: Facts
@@ -34,6 +34,7 @@ class PodNode:
     devices: Mapping[Tuple[str, str], model.SliceDevice] = field(default_factory=dict)
     in_use: Sequence[Mapping[str, str]] = ()
     partitions: Sequence[str] = ()
+    looked: bool = False
 
 
 @dataclass

@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.bandwidth imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check, End, Measurement
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
 BETWEEN, LOOPBACK = "write_bw in pods", "write_bw in a pod"
 # What probe.sh says where it could not.
@@ -26,6 +27,8 @@ _NOT_PINNED = "not pinned"
 _FAILED = re.compile(r"exit status \d+\Z")
 _TOO_LITTLE = "Couldn't allocate MR"
 _NO_PERFTEST = "the image has no ib_write_bw"
+# What client and server say where the other one never came.
+_ALONE = ("Couldn't connect", "Waiting for client")
 
 Measured = List[Union[Check, Measurement]]
 
@@ -54,13 +57,38 @@ class PodMeter:
     def between(self, server: PlannedPod, of_server: PodReport) -> Measured:
         """Against the server: a measurement for each of its ports, or a check of why there is none.
 
-        Both go through their ports in the same order, so the n-th of one has met the n-th of the other.
+        Both go through their ACTIVE ports in the same order, so the n-th of one has met the n-th of the other, and
+        those that one of them has more have met nobody.
         """
-        pairs = zip(self.report.bandwidth.items(), of_server.bandwidth)
-        return [
-            self._one(BETWEEN, End(self.pod.node, *port), End(server.node, *other), output)
-            for (port, output), other in pairs
+        mine, theirs = list(self.report.bandwidth.items()), list(of_server.bandwidth.items())
+        other = PodMeter(server, of_server, self.facts, self.fraction, self.demanded)
+        found: Measured = [
+            self._one(BETWEEN, End(self.pod.node, *port), End(server.node, *met), output)
+            for (port, output), (met, _output) in zip(mine, theirs)
         ]
+        found += [self._alone(port, output, other) for port, output in mine[len(theirs) :]]
+        return found + [other._alone(port, output, self) for port, output in theirs[len(mine) :]]
+
+    def _alone(self, port: Tuple[str, int], output: str, other: PodMeter) -> Check:
+        """Of a port that has met none of the other pod, which measured with fewer."""
+        messages = _messages(output)
+        text = (
+            f"{port[0]}/{port[1]} measured with no port of the pod on {other.pod.node}, which used "
+            f"{counted(len(other.report.bandwidth), 'port')}, and this pod {len(self.report.bandwidth)}"
+        )
+        # Nodes may differ, as where a port has a cable on one of them only: their host checks tell of that.
+        if other._used_all and (not messages or any(said in output for said in _ALONE)):
+            return self._check(port, "impossible", text, "To measure it, choose nodes with as many ACTIVE ports.")
+        text += f"; its last message was: {messages[-1]}" if messages else ""
+        return self._check(port, "fail", text, _LACKING)
+
+    @property
+    def _used_all(self) -> bool:
+        """Whether each port of this pod that was ACTIVE on the host took part, as far as is known."""
+        facts = self.facts.get(self.pod.node)
+        hcas = [hca for hca in facts.hcas if hca.name in self.report.devices] if facts else []
+        active = sum(port.state == "ACTIVE" for hca in hcas for port in hca.ports)
+        return facts is not None and self.report.complete and len(self.report.bandwidth) >= active
 
     def loopback(self) -> Measured:
         """The same of each port to itself."""
@@ -81,10 +109,9 @@ class PodMeter:
         # Server and client of a loopback both say it.
         sizes = {row.size: row for row in perftest_parse.of_text(output)}
         rows = [sizes[size] for size in sorted(sizes)]
-        lines = [line.strip() for line in output.splitlines() if line.strip()]
-        messages = [line for line in lines if not _FAILED.match(line)]
+        messages = _messages(output)
         # One that ended early has the values of small messages alone.
-        if not rows or len(messages) < len(lines):
+        if not rows or len(messages) < len(_lines(output)):
             said = messages[-1] if messages else "nothing"
             with_whom = "itself" if test == LOOPBACK else target.host
             text = f"ib_write_bw with {with_whom} failed, its last message was: {said}"
@@ -105,6 +132,14 @@ class PodMeter:
         return Measurement(self.pod.group, test, source, target, value, "Gb/s", expected, threshold, verdict, text)
 
 
+def _lines(output: str) -> List[str]:
+    return [line.strip() for line in output.splitlines() if line.strip()]
+
+
+def _messages(output: str) -> List[str]:
+    return [line for line in _lines(output) if not _FAILED.match(line)]
+
+
 def _bytes(size: int) -> str:
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
@@ -112,4 +147,5 @@ def _bytes(size: int) -> str:
     return f"{size} B"
 
 
+_LACKING = "Check why one of the two pods has fewer ACTIVE ports, or did not come to its end."
 _REMEDY = "Check whether verify's host checks can measure between the two ports, and check their GIDs and MTU."

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.model import Facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import (
@@ -28,6 +28,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import re
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import PodNode
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.bandwidth import PodMeter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import PlannedPod
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 
@@ -41,13 +42,14 @@ _DEMAND: Demand = (0.9, None)
 @dataclass(frozen=True)
 class PodEvidence:
     """``before`` and ``after`` are facts of each node before and after the pods, ``in_use`` is what pods had there.
+    ``after`` is ``None`` where nobody looked again, and lacks nodes whose facts then were none, or of no use.
 
     ``slices`` are those of the cluster before the pods, ``demands`` has the nodes that demand something of their own,
     ``partitions`` by node the P_Keys of which ports must be full members.
     """
 
     before: Mapping[str, Facts]
-    after: Mapping[str, Facts] = field(default_factory=dict)
+    after: Optional[Mapping[str, Facts]] = None
     slices: Sequence[Plain] = ()
     in_use: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
     demands: Mapping[str, Demand] = field(default_factory=dict)
@@ -73,16 +75,21 @@ def judge(
     """``results`` are those of the module pod_probe for these pods, ``objects`` and ``requests`` of the plan."""
     published = model.by_node(model.devices(evidence.slices))
     known = {pod.name: pod for pod in pods}
-    reports = {result["name"]: pod_report.report(result["output"]) for result in results}
+    reports: Dict[str, PodReport] = {}
+
+    def read(result: Plain) -> Iterable[Any]:
+        reports[result["name"]] = pod_report.report(result["output"])
+        return ()
 
     def of_pod(result: Plain) -> Iterator[Any]:
         pod, report = known[result["name"]], reports[result["name"]]
         node = PodNode(
             evidence.before.get(pod.node, Facts()),
-            evidence.after.get(pod.node),
+            None if evidence.after is None else evidence.after.get(pod.node),
             published.get(pod.node, {}),
             evidence.in_use.get(pod.node, ()),
             evidence.partitions.get(pod.node, ()),
+            evidence.after is not None,
         )
         request = pod_plan.request_of(pod, requests.get(pod.group, []))
         if request is None:
@@ -92,17 +99,19 @@ def judge(
         meter = PodMeter(pod, report, evidence.before, *evidence.demands.get(pod.node, _DEMAND))
         yield from meter.untried() + meter.loopback()
         if pod.peer and report.complete:
-            yield from meter.between(known[pod.peer], reports[pod.peer])
+            yield from meter.between(known[pod.peer], reports.get(pod.peer, PodReport()))
 
     def unjudged(pod: PlannedPod, why: str) -> Check:
         text = f"what the pod {pod.alias} says cannot be judged: {why}"
         return Check("pod", "pod.answers", pod.node, pod.group, pod.alias, "fail", text)
 
-    found = [
-        entry
-        for result in results
-        for entry in guarded(partial(of_pod, result), partial(unjudged, known[result["name"]]))
-    ]
+    def judged(made: Callable[[Plain], Iterable[Any]], of: Iterable[Plain]) -> List[Any]:
+        return [
+            entry for result in of for entry in guarded(partial(made, result), partial(unjudged, known[result["name"]]))
+        ]
+
+    found = judged(read, results)
+    found += judged(of_pod, [result for result in results if result["name"] in reports])
     checks = [entry for entry in found if isinstance(entry, Check)]
     return RingResult(checks, [entry for entry in found if isinstance(entry, Measurement)])
 

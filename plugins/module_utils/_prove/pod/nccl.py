@@ -57,11 +57,19 @@ _OF_LIBIBVERBS = re.compile(
     r"\(supports (?P<least>[0-9]{1,5}) to (?P<most>[0-9]{1,5})\) for device (?P<device>[\w./-]{1,99})"
     r"|(?P<none>no userspace device-specific driver found) for)"
 )
-# The end of a run of nccl-tests or rccl-tests.
+# The end of a run of nccl-tests or rccl-tests, whatever mpirun puts before it.
 _RESULT = re.compile(
-    r"^# (?:Out of bounds values\s{1,9}: (?P<wrong>[0-9]{1,12}) FAILED"
-    r"|Avg bus bandwidth\s{1,9}: (?P<bandwidth>[0-9]{1,9}(?:\.[0-9]{1,9})?))",
-    re.MULTILINE,
+    r"# (?:Out of bounds values\s{1,9}: (?P<wrong>[0-9]{1,12}) FAILED"
+    r"|Avg bus bandwidth\s{1,9}: (?P<bandwidth>[0-9]{1,9}(?:\.[0-9]{1,9})?))"
+)
+# What ends a run although NCCL says nothing of RDMA: its sockets (src/misc/socket.cc), nccl-tests and rccl-tests
+# (src/common.h), PyTorch (NCCLUtils.cpp, ProcessGroupNCCL.cpp) and vLLM (pynccl_wrapper.py). INFO tells of retries.
+_ENDED = re.compile(
+    r"NCCL WARN (?P<socket>socket\w{1,40}: (?:[Cc]onnect to \S{1,64} (?:failed|returned)|exceeded )[^\r\n]{0,100})"
+    r"|(?P<other>Test (?:NCCL|RCCL|CUDA|HIP) failure [^\r\n]{1,160}"
+    r"|Watchdog caught collective operation timeout"
+    r"|(?:DistBackendError|RuntimeError): NCCL error[^\r\n]{0,120}"
+    r"|nccl(?:Unhandled\w{1,16}|System|Internal|Remote)Error: )"
 )
 _TCP = "Socket"
 _FLUSHED, _NO_ANSWER = 5, 12
@@ -75,6 +83,11 @@ _MEMORY = (
 )
 _LOST = "Look for faults of this HCA in verify's host ring (host.kernel_log), and at its cable and switch port."
 _COMPLETION = "Read the log of the peer: its first error is the cause. Check the links and counters of both hosts."
+_REACH = (
+    "Check that the pods reach each other over the network that NCCL_SOCKET_IFNAME names, by default that of the pods: "
+    "NCCL connects over TCP first."
+)
+_FIRST = "Find the rank that failed first in the logs of all pods of this run: its message is the cause."
 _NO_GPUDIRECT = (
     "Load nvidia_peermem on the node, or use a kernel and an open GPU driver with dma-buf (see gpudirect in the node's "
     "facts): otherwise all data goes through host memory. A GPU without GPUDirect, as in DGX Spark, has no remedy."
@@ -142,6 +155,19 @@ def failure(log: str) -> Optional[Failure]:
     return first
 
 
+def ended(log: str) -> Optional[Failure]:
+    """What ended a run, apart from connections over RDMA; its evidence has ``again`` if another one has begun since."""
+    plain = _COLOUR.sub("", log)
+    found = list(_ENDED.finditer(plain))
+    if not found:
+        return None
+    # What comes first is the cause of the others.
+    said = found[0]["socket"] or found[0]["other"]
+    again = any(each["network"] and each.start() > found[-1].end() for each in _SAID.finditer(plain))
+    text, remedy = said.rstrip(" .:"), _REACH if found[0]["socket"] else _FIRST
+    return Failure("", text, remedy, {"said": text, **({"again": "yes"} if again else {})})
+
+
 def without_gpudirect(log: str) -> List[str]:
     """The HCAs, or in old versions GPUs, that a process has to reach through host memory."""
     enabled: Dict[Tuple[str, str, str], bool] = {}
@@ -205,8 +231,9 @@ def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str
     """The check of one pod (namespace/name), if its log says anything of NCCL's network."""
     found, why = read(log or "")
     failed = failure(log or "")
+    stopped = ended(log or "")
     wrong, bandwidth = _measured(log or "")
-    if not found and not failed and not wrong:
+    if not found and not failed and not stopped and not wrong:
         return None
     tcp = [link for link in found if link.tcp]
     rdma = [link for link in found if link.rdma]
@@ -235,6 +262,11 @@ def check(pod: str, host: Optional[str], group: Optional[str], log: Optional[str
         return made(
             "fail", text, "Test the GPUs and their memory, and with NCCL_NET_GDR_LEVEL=LOC the path without them."
         )
+    if stopped:
+        evidence["failure"] = stopped.evidence
+        if "again" in stopped.evidence:
+            return made("warn", f"NCCL failed, and was set up again since: {stopped.text}", stopped.remedy)
+        return made("fail", f"NCCL failed: {stopped.text}", stopped.remedy)
     if rdma:
         evidence.update({"bus_bandwidth": bandwidth} if bandwidth else {})
         measured = f", with {bandwidth} GB/s of bus bandwidth on average" if bandwidth else ""

@@ -16,6 +16,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.veri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import PodJudge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodNetdev
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.address import Interface, prefix
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
 # What containerd and CRI-O tell the CNI to call its netdev.
 _CNI = "eth0"
@@ -110,10 +111,16 @@ class NetdevJudge(PodJudge):
 
     def returned(self) -> Iterator[Check]:
         """Whether each NIC is back on its host as it was."""
-        after = {hca.name: hca for hca in self.node.after.hcas} if self.node.after else {}
+        if self.node.after is None:
+            if self.node.looked and self.nics:
+                names = joined([nic.text for nic in self.nics])
+                text = f"it is unknown whether the host has {names} back: it gave no facts of use after the pod"
+                yield self.check("return", "fail", text, "See the error of the task that gathers the facts again.")
+            return
+        after = {hca.name: hca for hca in self.node.after.hcas}
         for nic in self.nics:
             hca = nic.hca
-            if hca is None or self.node.after is None:
+            if hca is None:
                 continue
             again = after.get(hca.name)
             if again is None:

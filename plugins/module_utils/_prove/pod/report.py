@@ -109,7 +109,7 @@ def report(output: str) -> PodReport:
             found.netdevs[name].addresses.append(address)
     for title, text in sections.items():
         words = title.split()
-        measured = {"write_bw": found.bandwidth, "loopback": found.loopback}.get(words[0])
-        if measured is not None and len(words) == 3 and is_number(words[2]):
+        measured = {"write_bw": found.bandwidth, "loopback": found.loopback}.get(words[0]) if len(words) == 3 else None
+        if measured is not None and is_number(words[2]):
             measured[words[1], int(words[2])] = text
     return found

@@ -8,30 +8,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.topology import PATH_CLASSES
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.document.verify import Check
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import partitions
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod import topo
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.alignment import PathJudge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.allocation import Allocated, PodNode, Spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.netdevs import NetdevJudge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.plan import NOTHING, PlannedPod
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.probe import IN_USE
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.pod.report import PodReport
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.base.strategy import PodRequest
-from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.slices import model
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
-# The worst path class that devices with a common value of the attribute can have.
-_PROMISES = {model.PCIE_ROOT: "PHB", model.NUMA_NODE: "NODE"}
 # Nodes in /dev/infiniband that belong to no device.
 _SHARED_NODES = {"rdma_cm"}
 _OF_NEAREST = "See the log of the plugin on the node, and the states of its ports."
+_IDLE = "Plug in its cable or bring it up, or leave the NIC out of what pods can request."
 _OF_ALL = "Check for privileged: true, a hostPath, or a device plugin that gives pods all device nodes."
 
 
-class _Judge(NetdevJudge):
+class _Judge(PathJudge, NetdevJudge):
     def runs(self) -> Check:
         seconds, trouble = self.result["seconds"], self.result["trouble"]
         if self.result["phase"] == "Succeeded" and self.report.complete:
@@ -81,39 +78,6 @@ class _Judge(NetdevJudge):
         names = ", ".join(f"{device.request}: {device.text}" for device in self.devices)
         return self.check("allocation", "pass", f"got {names}", devices=[device.name for device in self.devices])
 
-    def paths(self) -> Optional[Check]:
-        """Path class of each GPU to the nearest NIC that came with it."""
-        paths = {entry.address: entry.paths for entry in self.node.before.affinity}
-        gpus = {gpu.name: paths[gpu.pci] for gpu in self.devices if gpu.driver != model.DRANET and gpu.pci in paths}
-        nics = [nic.hca.name for nic in self.nics if nic.hca]
-        if not gpus or not nics:
-            return None
-        farthest = PATH_CLASSES[-1]
-        best = {gpu: min((own.get(nic, farthest) for nic in nics), key=PATH_CLASSES.index) for gpu, own in gpus.items()}
-        worst = max(best.values(), key=PATH_CLASSES.index)
-        text = f"the path from the NICs of the claim to its farthest GPU is {worst}"
-        evidence: Dict[str, Any] = {"paths": best}
-        seen = self._of_nvidia_smi(nics)
-        if seen:
-            evidence["nvidia_smi"] = seen
-            text += f" (nvidia-smi topo -m in the pod: {max(seen, key=PATH_CLASSES.index)})"
-        promises = [
-            _PROMISES.get(constraint["matchAttribute"]) for constraint in self.spec["devices"].get("constraints", [])
-        ]
-        promised = (
-            "NODE" if self.pod.alias != self.pod.entry else next((promise for promise in promises if promise), None)
-        )
-        if promised and PATH_CLASSES.index(worst) > PATH_CLASSES.index(promised):
-            remedy = "The facts and the driver's attributes differ: restart the GPU driver and apply the claims again."
-            text = f"{text}, but the claim promises {promised}"
-            return self.check("path", "fail", text, remedy, "provision", **evidence)
-        return self.check("path", "pass", text, **evidence)
-
-    def _of_nvidia_smi(self, nics: Sequence[str]) -> List[str]:
-        """The path class of each GPU to the nearest of these NICs as nvidia-smi in the pod sees it, if it sees all."""
-        rows = [[own[nic] for nic in nics if nic in own] for own in topo.matrix(self.report.topo)]
-        return [min(row, key=PATH_CLASSES.index) for row in rows] if rows and all(rows) else []
-
     def nodes(self) -> Check:
         wanted: Set[str] = set()
         for nic in self.nics:
@@ -151,14 +115,23 @@ class _Judge(NetdevJudge):
 
     def ports(self) -> Iterator[Check]:
         for nic in self.nics:
+            states = {port.number: self._state(nic, port.number) for port in nic.ports}
             for port in nic.ports:
-                name = f"{nic.text}/{port.number}"
-                state = self.report.ports.get((nic.text, port.number), ("", "missing"))[1]
+                name, state = f"{nic.text}/{port.number}", states[port.number]
                 if state == "ACTIVE":
                     yield self.check("port", "pass", f"{name} is ACTIVE in the pod")
                 elif port.state == "ACTIVE":
                     remedy = "Check the netdev's state in the pod and, with InfiniBand, the subnet manager."
                     yield self.check("port", "fail", f"{name} is {state} in the pod, it was ACTIVE on the host", remedy)
+                # Of a card with two ports, many use one.
+                elif "ACTIVE" not in states.values():
+                    text = (
+                        f"{name} is {state} in the pod, as it was not ACTIVE on the host either: the pod cannot use it"
+                    )
+                    yield self.check("port", "warn", text, _IDLE, state=state, before=port.state)
+
+    def _state(self, nic: Allocated, port: int) -> str:
+        return self.report.ports.get((nic.text, port), ("", "missing"))[1]
 
     def partitions(self) -> Iterator[Check]:
         """Whether its InfiniBand ports are full members, in the pod, of the partitions that the group demands."""
@@ -193,7 +166,8 @@ class _Judge(NetdevJudge):
             return self.check("fallback", "fail", text, f"{remedy} With NCCL_NET=IB, NCCL fails instead.")
         if shut:
             return self.check("fallback", "fail", why, remedy)
-        return self.check("fallback", "pass", f"programs find RDMA on {', '.join(found)}")
+        of = f"{len(found)} of {len(names)} NICs: " if len(found) < len(names) else ""
+        return self.check("fallback", "pass", f"programs find RDMA on {of}{', '.join(found)}")
 
     def memlock(self) -> Check:
         limit = self.report.memlock

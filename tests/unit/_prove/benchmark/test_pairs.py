@@ -62,13 +62,15 @@ class Bench:
         self.devices = [one for host in HOSTS for one in predict.predicted(host, known, (1, 4, 0), (1, 0, 4, 1))]
         self.nic = next(one for one in self.devices if one.driver == "dra.net" and one.pci == pci.address)
         self.hca, self.gpu = first, known.gpus[0]
+        # What each pod got.
+        self.given = [self.nic]
 
     def pairs(self, **options: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = planned(self.plan, **options)["pairs"]
         return found
 
     def result(self, pod: dict[str, Any], output: str, **changed: Any) -> dict[str, Any]:
-        got = [{"request": "nic", "driver": "dra.net", "pool": pod["node"], "device": self.nic.name}]
+        got = [{"request": "nic", "driver": "dra.net", "pool": pod["node"], "device": nic.name} for nic in self.given]
         return {"node": pod["node"], "output": output, "trouble": "", "allocation": got, **changed}
 
     def judged(self, outputs: dict[str, str], changed: Any = None, **options: Any) -> dict[str, Any]:
@@ -180,6 +182,24 @@ def test_the_summary(bench: Bench) -> None:
     assert "2.00 times unaligned, latency -50.0%" in "\n".join(bench.lines)
 
 
+@pytest.mark.parametrize(("nics", "over"), [(1, ""), (4, ", over 1 of 4 NICs")])
+def test_a_result_says_over_how_many_of_its_nics(bench: Bench, nics: int, over: str) -> None:
+    """UCX may use one of them, and what that carries is what is demanded."""
+    others = [one for one in bench.devices if one.is_rdma_nic and one.node == "n1" and one.pci != bench.nic.pci]
+    bench.given = [bench.nic, *others][:nics]
+    found = bench.judged({"h100-1gpu-1nic": log(f"rc_mlx5/{bench.hca.name}:1", 0.025)}, repetitions=1)
+    assert [run["given"] for run in found["runs"]] == [nics]
+    (line,) = found["summary"]
+    assert (line["verdict"], line["text"].partition("carry")[2]) == ("pass", f"{over}, 70% is required")
+
+
+def test_runs_over_different_numbers_of_nics() -> None:
+    runs = _of_requests(*[("pair", 48.0, 50.0)] * 3)
+    runs[0].given, runs[1].given, runs[1].devices = 2, 2, ["mlx5_0", "mlx5_1"]
+    _found, lines = _shown(*runs)
+    assert lines[0].endswith("can carry, over 1 of 2 NICs, 2 of 2 NICs, in the slowest run, 70% is required")
+
+
 def _of_requests(*measured: tuple[str, float, float | None], kind: str = "rdma") -> list[BenchmarkRun]:
     """Runs of the requests of one template, with their GB/s and what their ports carry, of 1 GiB in one memory."""
     end = BenchmarkEnd("n1", "VRAM", "0000:1a:00.0", True, 0)
@@ -204,6 +224,7 @@ def _of_requests(*measured: tuple[str, float, float | None], kind: str = "rdma")
             limit_gb_s=limit,
             initiator=end,
             target=end,
+            given=None,
         )
         for request, rate, limit in measured
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift, fleet
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import drift
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import facts as host_facts
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host import judge as host_judge
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.host.evidence import HostEvidence
@@ -222,61 +222,6 @@ def test_vfs_of_a_rail(facts_of: Facts, wanted: int, mtu: int, said: tuple[str, 
 
 def test_a_host_without_facts_is_told_and_nothing_else() -> None:
     assert [(check.id, check.verdict) for check in host_facts.of_node(node(None))] == [("host.facts", "fail")]
-
-
-def test_what_only_the_fleet_shows(facts_of: Facts) -> None:
-    other = changed(facts_of("lab-02"), netdev_addresses=["10.0.0.1/24", "fe80::1/64"])
-    other["hcas"][0]["firmware"] = "1.0"
-    nodes = [node(facts_of("lab-01")), node(facts_of("lab-01"), "lab-03"), node(other, "lab-02")]
-    nodes[1] = node(changed(facts_of("lab-01"), netdev_addresses=["fe80::1/64"]), "lab-03")
-    found = fleet.of_fleet(nodes)
-    twice = [check for check in found if check.id == "host.duplicate_address"]
-    assert {check.host for check in twice} == {"lab-01", "lab-02"}
-    assert twice[0].text == "mlx5_0 (ens1np0) has 10.0.0.1, and so has lab-02"
-    assert [check.host for check in found if check.id == "host.firmware"] == ["lab-02"]
-    # A card that does not say what it is, or has, is not odd.
-    for name in ("firmware", "board_id"):
-        silent = copy.deepcopy(facts_of("lab-01"))
-        silent["hcas"][0].update({"board_id": "MT_1", name: None})
-        others = [node(silent, "lab-04"), node(silent, "lab-05"), node(other, "lab-02")]
-        others[1].known.hcas[0].firmware = None if name == "firmware" else "2.0"
-        assert [check for check in fleet.of_fleet(others) if check.id == "host.firmware"] == []
-
-
-def test_an_address_is_the_same_however_it_is_spelled(facts_of: Facts) -> None:
-    nodes = [
-        node(changed(facts_of("lab-01"), netdev_addresses=["fd00::1/64"])),
-        node(changed(facts_of("lab-02"), netdev_addresses=["fd00:0:0::1/64"]), "lab-02"),
-    ]
-    twice = [check for check in fleet.of_fleet(nodes) if check.id == "host.duplicate_address"]
-    assert {check.host for check in twice} == {"lab-01", "lab-02"}
-
-
-def test_drivers_that_differ_within_a_group(facts_of: Facts) -> None:
-    def versions(host: str, group: str = "h100", **own: str) -> HostEvidence:
-        facts = copy.deepcopy(facts_of("h100-01"))
-        facts["system"].update(kernel="6.8.0-45-generic", versions={"nvidia": "560.35.03", **own})
-        return node(facts, host, group)
-
-    nodes = [versions("n1", mlx5_core="24.10-0.7.0"), versions("n2", mlx5_core="24.10-0.7.0")]
-    nodes += [versions("n3", mlx5_core="24.07-0.6.1"), versions("m1", "other", mlx5_core="5.8-2.0.3")]
-    checks = [check for check in fleet.of_fleet(nodes) if check.id == "host.drivers"]
-    (odd,) = [check for check in checks if check.verdict == "warn"]
-    assert (odd.host, odd.subject) == ("n3", "mlx5_core")
-    assert odd.text == (
-        "mlx5_core is 24.07-0.6.1, most of group h100 have 24.10-0.7.0 (24.07-0.6.1: n3; 24.10-0.7.0: n[1-2])"
-    )
-    nodes[3].known.gpus.clear()
-    (alone,) = [check for check in fleet.of_fleet(nodes[3:]) if check.id == "host.drivers"]
-    assert "GPUDirect" not in alone.text
-    shown = {check.host: check.text for check in checks if check.verdict == "pass"}
-    assert shown["n1"] == "kernel 6.8.0-45-generic, nvidia 560.35.03, mlx5_core 24.10-0.7.0, GPUDirect DMA-BUF"
-
-
-def test_hosts_that_reach_gpu_memory_in_another_way(facts_of: Facts) -> None:
-    nodes = [node(facts_of("h100-01"), "n1"), node(facts_of("h100-01"), "n2"), node(facts_of("v100-01"), "n3")]
-    odd = {check.subject: check.text for check in fleet.of_fleet(nodes) if check.verdict == "warn"}
-    assert odd["GPUDirect"].startswith("GPUDirect is nvidia_peermem, most of group lab have DMA-BUF")
 
 
 DIFF = {

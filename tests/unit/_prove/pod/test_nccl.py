@@ -72,6 +72,13 @@ def test_what_nccl_tests_measured() -> None:
         )
 
 
+def test_what_nccl_tests_measured_in_an_output_with_tags() -> None:
+    """As of ``mpirun --tag-output``."""
+    done = "".join(f"[1,0]<stdout>:{line}\n" for line in _DONE.format(wrong="24 FAILED").splitlines())
+    assert judged((LOGS / "roce.log").read_text() + done).text.startswith("llm/decode-0: nccl-tests found 24 wrong")
+    assert judged((LOGS / "roce.log").read_text() + done.replace("24 FAILED", "0 OK")).text.endswith("on average")
+
+
 def judged(log: str) -> Check:
     check = nccl.check("llm/decode-0", None, None, log)
     assert check is not None
@@ -217,6 +224,43 @@ def test_a_connection_that_fails(line: str, text: str, remedy: str) -> None:
         assert check.remedy.startswith(remedy)
 
 
+_NO_ROUTE = "socketStartConnect: Connect to 10.0.0.2<41234> failed : No route to host"
+_ENDINGS = {
+    warned(_NO_ROUTE, "misc/socket.cc:484"): _NO_ROUTE,
+    warned("socketPollConnect: connect to 10.0.0.2<1> returned Connection refused, exceeded error retry count"): (
+        "socketPollConnect: connect to 10.0.0.2<1> returned Connection refused, exceeded error retry count"
+    ),
+    "decode-0: Test NCCL failure common.cu:958 'unhandled system error / '\n": (
+        "Test NCCL failure common.cu:958 'unhandled system error / '"
+    ),
+    "[rank0]:[E ProcessGroupNCCL.cpp:632] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1)\n": (
+        "Watchdog caught collective operation timeout"
+    ),
+    "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)\n": (
+        "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"
+    ),
+    "ncclRemoteError: A call failed possibly due to a network error.\n": "ncclRemoteError",
+}
+
+
+@pytest.mark.parametrize(("line", "text"), _ENDINGS.items())
+def test_a_run_that_has_failed_does_not_pass(line: str, text: str) -> None:
+    for log in (said(NIC, IB) + line, line, said(NIC, IB) + "".join(f"[1,0]<stderr>:{each}\n" for each in [line])):
+        check = judged(log)
+        assert (check.verdict, check.text) == ("fail", f"llm/decode-0: NCCL failed: {text}")
+        assert check.remedy
+    # One that was started again may have passed since.
+    check = judged(said(NIC, IB) + line + said(NIC, IB))
+    assert (check.verdict, check.text) == ("warn", f"llm/decode-0: NCCL failed, and was set up again since: {text}")
+
+
+def test_the_first_message_of_a_run_that_has_failed_is_the_cause() -> None:
+    check = judged(said(NIC, IB) + "".join(_ENDINGS))
+    assert check.text.endswith(_NO_ROUTE)
+    assert check.remedy.startswith("Check that the pods reach each other")
+    assert "ibv_modify_qp" in judged(said(NIC, IB) + "".join(_ENDINGS) + warned(f"{QP} 110 Connection timed out")).text
+
+
 def test_what_is_flushed_is_not_the_cause() -> None:
     log = warned(f"{DONE} with status=5 opcode=0") + warned(f"{QP} 110 Connection timed out")
     assert "ibv_modify_qp failed with 110" in judged(log).text
@@ -226,7 +270,11 @@ def test_what_is_flushed_is_not_the_cause() -> None:
     "line",
     [
         said(f"{QP} 110 Connection timed out, on dev mlx5_0:1, retrying 1/34 after 100 msec of sleep"),
-        warned("NET/IB : Unable to open device mlx5_3"),
+        # In RDMA netns mode shared, a container sees devices that it may not open.
+        warned("Call to ibv_open_device failed") + warned("NET/IB : Unable to open device mlx5_3"),
+        # Programs that end well say so too.
+        said("comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 - Abort COMPLETE"),
+        said("socketStartConnect: connect to 10.0.0.2<1> returned Connection refused, retrying (1/34) after sleep"),
         warned("NET/IB : mlx5_0:1 Got async event : GID table change"),
         # The link may come back in time; where it does not, a completion says so.
         warned("NET/IB : mlx5_0:1 Got async event : port error"),
@@ -308,10 +356,13 @@ def test_a_hostile_log_costs_no_time() -> None:
         "[0]a:1/IB,",
         "\x1b[0",
         "a:1:1 [0] a:1 NCCL WARN Call ",
+        "a:1:1 [0] a:1 NCCL WARN socketStartConnect: Connect to ",
+        "Test NCCL failure ",
     ):
         log = piece * (2_000_000 // len(piece))
         nccl.read(log)
         nccl.failure(log)
+        nccl.ended(log)
         nccl.without_gpudirect(log)
     assert time.process_time() - started < 8
 
