@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, find, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import records
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import exec_start, records
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import (
     Installation,
     RuntimeLayout,
@@ -52,12 +52,19 @@ class RuntimeRun:
         self._ledger = ledger
         self._execute = execute
         self._service = Service(files, layout, execute)
-        self._daemon = self._service.daemon() if files.live else None
-        self._layout = configured(layout, self._daemon)
-        self._service.layout = self._layout
-        self._binary = self._find_binary() if files.live else ""
+        self._default = layout
+        self._look()
         self._parts = request.parts
         self._failed = False
+
+    def _look(self) -> None:
+        """Find the daemon, and the files and the binary that it has, or would have if it were started."""
+        self._daemon = self._service.daemon() if self._files.live else None
+        self._layout = configured(self._default, self._daemon)
+        if self._files.live and self._daemon is None:
+            self._layout = exec_start.configured(self._default, self._execute)
+        self._service.layout = self._layout
+        self._binary = self._find_binary() if self._files.live else ""
 
     def outcome(self) -> RuntimeOutcome:
         self.finish_recovery()
