@@ -91,3 +91,17 @@ def test_a_template_of_k3s() -> None:
         "  disable = false  # zerocopy.rdma\n"
     )
     assert edit.strip(edited, template) == template
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_header_of_ours_stays_with_the_keys_of_others_below_it(newline: str) -> None:
+    original = newline.join(["[debug]", '  level = "info"'])
+    edited = edit.set_keys(original, "main", [((*NRI, "disable"), False), ((*NRI, "plugin_request_timeout"), "30s")])
+    added = f"  plugin_path = '/opt'{newline}"
+    header = f'[plugins."io.containerd.nri.v1.nri"]{newline}'
+    assert edit.strip(edited + added, original) == f"{original}{newline}{header}{added}"
+    kept = edit.strip(edited + added, original, copied=lambda path: path[-1] == "disable")
+    assert kept == f"{original}{newline}{header}  disable = false{newline}{added}"
+    # A table of their own needs nothing of ours, unless ours has copied defaults.
+    table = f'[plugins."io.containerd.nri.v1.nri".default_validator]{newline}'
+    assert edit.strip(edited + table, original) == f"{original}{newline}{table}"
