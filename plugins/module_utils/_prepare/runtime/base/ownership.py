@@ -51,7 +51,7 @@ def cleaned(text: str, path: str, own: OurFiles) -> str:
     """The text without our edits and references to our files; unchanged for a file that is not ours."""
     if path not in own:
         return text
-    stripped = edit.strip(text, own[path], default_of_handler)
+    stripped = edit.strip(text, own[path], named, default_of_handler)
     return edit.without_references(stripped, own[path], [name for name in own if named(name)], BASE_SPEC)
 
 

@@ -30,6 +30,7 @@ _LEFT = re.compile(r"""^(?:[^"'=]|"[^"]*"|'[^']*')*=[ \t]*""")
 def strip(
     text: str,
     original: Optional[str],
+    named: Callable[[str], bool] = lambda path: True,
     copied: Callable[[Path], bool] = lambda path: False,
 ) -> str:
     """The text without our edits; other changes made since are kept.
@@ -37,12 +38,13 @@ def strip(
     ``original`` is the file before our first edit, ``None`` where there was none. Its lines are not
     ours, even if they look like it, and neither are lines within a multi-line value.
 
-    A line of ours that others need loses only its mark: the header of a table to which they have added something, and
-    the keys of such a table that stand for defaults which the table would lose (``copied``).
+    A line of ours that others need loses only its mark: ``imports`` to which they have added files other than ours
+    (``named``), the header of a table to which they have added something, and the keys of such a table that stand for
+    defaults which the table would lose (``copied``).
     """
     ours = marked(text, original)
     kept: List[str] = []
-    shared = _shared(text, ours, copied) if ours else set()
+    shared = _shared(text, ours, named, copied) if ours else set()
     opened: Dict[int, str] = {}
     for number, line in enumerate(lines_of(text)):
         found, end = ours.get(number), line[len(line.rstrip("\r\n")) :]
@@ -84,7 +86,9 @@ def _inside(text: str) -> Set[int]:
     return {number for at in statements for number in range(at.first, at.last)}
 
 
-def _shared(text: str, ours: Dict[int, Match[str]], copied: Callable[[Path], bool]) -> Set[int]:
+def _shared(
+    text: str, ours: Dict[int, Match[str]], named: Callable[[str], bool], copied: Callable[[Path], bool]
+) -> Set[int]:
     """Our lines without which something that others have added would be lost, or mean something else."""
     try:
         document = TomlDocument(masked(text), "")
@@ -93,7 +97,7 @@ def _shared(text: str, ours: Dict[int, Match[str]], copied: Callable[[Path], boo
     added = {number for number, line in ours.items() if line.group("was") is None}
     theirs = {path: at.first for path, at in document.keys.items() if at.last not in added}
     tables = {path: number for path, number in document.tables.items() if number not in added}
-    kept: Set[int] = set()
+    kept = _shared_imports(text, document, ours, named)
     for path, number in document.tables.items():
         if number not in added:
             continue
@@ -108,6 +112,22 @@ def _shared(text: str, ours: Dict[int, Match[str]], copied: Callable[[Path], boo
         if any(number < at < end for at in theirs.values()) or (defaults and below):
             kept |= {number, *defaults}
     return kept
+
+
+def _shared_imports(
+    text: str, document: TomlDocument, ours: Dict[int, Match[str]], named: Callable[[str], bool]
+) -> Set[int]:
+    at = document.keys.get(("imports",))
+    line = ours.get(at.last) if at else None
+    if at is None or line is None:
+        return set()
+    before = "".join(lines_of(text)[at.first : at.last]) + (line.group("was") or "")
+    try:
+        sides = [document.get(("imports",)), TomlDocument(before, "").get(("imports",), [])]
+    except HostError:
+        return {at.last}
+    now, former = ([entry for entry in side if not named(str(entry))] for side in sides)
+    return set() if now == former else {at.last}
 
 
 def without_references(text: str, original: Optional[str], ours: Collection[str], key: str) -> str:

@@ -329,7 +329,31 @@ def test_what_others_need_is_not_taken_away(
 ) -> None:
     node = Node(tmp_path, "1.7.24", PLAIN)
     written = _with_additions(node, below, end)
-    monkeypatch.setattr(edit, "_shared", lambda text, ours, copied: set())
+    monkeypatch.setattr(edit, "_shared", lambda text, ours, named, copied: set())
     lost = "privileged_without_host_devices = True" if below else r"runtime_type = 'io\.containerd\.runc\.v2'"
     with pytest.raises(HostError, match=f"would lose what others have set or need, so nothing is changed: .*{lost}"):
         node.make(PARTS, written)
+
+
+KATA = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.kata]\nruntime_type = \"io.containerd.kata.v2\"\n"
+
+
+@pytest.mark.parametrize("imports", ["", 'imports = ["/etc/containerd/site.toml"]\n'])
+def test_an_import_that_others_add_to_our_line_stays(tmp_path: Path, imports: str) -> None:
+    kata, site = "/etc/containerd/kata.toml", "/etc/containerd/site.toml"
+    node = Node(
+        tmp_path,
+        "2.1.9",
+        {"config.toml": f"version = 3\n{imports}", kata[16:]: f"version = 3\n{KATA}", site[16:]: "version = 3\n"},
+    )
+    written = node.install(node.make(PARTS, []))
+    main = tmp_path / "etc/containerd/config.toml"
+    main.write_text(main.read_text().replace('.toml"]  # zerocopy', f'.toml", "{kata}"]  # zerocopy'))
+    plan = node.make(PARTS, written)
+    assert "kata" in plan.effective.handlers
+    node.install(plan)
+    again = node.make(PARTS, written)
+    assert [file.path for file in again.wanted if node.files.text(file.path) != file.content] == []
+    back = {file.path: file.content for file in node.make({}, written).wanted}
+    expected = [site, kata] if imports else [kata]
+    assert back["/etc/containerd/config.toml"] == f"version = 3\nimports = {json.dumps(expected)}\n"
