@@ -13,7 +13,7 @@ sandbox store does not have them, which is how they are told from pods. containe
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
@@ -23,7 +23,10 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime imp
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import Effective
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import quoted
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    TomlDocument,
+    quoted,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
@@ -155,6 +158,14 @@ def undo(files: Files, layout: RuntimeLayout, run: Runner) -> bool:
         files.remove_empty_directory(override.rpartition("/")[0])
         must(run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
     return bool(found)
+
+
+def without_recovery(files: Files, layout: RuntimeLayout, default: RuntimeLayout) -> RuntimeLayout:
+    """The layout of a containerd that a killed recovery has left without its CRI, as its unit's own start makes it."""
+    if layout.main != _RECOVERY:
+        return layout
+    imports = TomlDocument(files.text(_RECOVERY) or "", _RECOVERY).get(("imports",), [])
+    return replace(layout, main=str(imports[0]) if imports else default.main)
 
 
 def _write(files: Files, path: str, text: str) -> None:

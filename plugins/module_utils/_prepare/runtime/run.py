@@ -63,6 +63,7 @@ class RuntimeRun:
         self._layout = configured(self._default, self._daemon)
         if self._files.live and self._daemon is None:
             self._layout = exec_start.configured(self._default, self._execute)
+        self._layout = records.without_recovery(self._files, self._layout, self._default)
         self._service.layout = self._layout
         self._binary = self._find_binary() if self._files.live else ""
 
@@ -107,6 +108,7 @@ class RuntimeRun:
         if records.undo(self._files, self._layout, self._execute):
             # Whether it starts is checked afterwards.
             self._execute(["systemctl", "restart", self._layout.unit], timeout=300)
+            self._look()
 
     def _find_binary(self) -> str:
         if self._daemon:
