@@ -21,6 +21,8 @@ NRI: Path = ("plugins", "io.containerd.nri.v1.nri")
 _CRI_2: Path = ("plugins", "io.containerd.grpc.v1.cri")
 _CRI_3: Path = ("plugins", "io.containerd.cri.v1.runtime")
 RUNTIMES = ("containerd", "runtimes")
+# Where true, only plugins that the runtime starts itself connect.
+_CLOSED = ("disable_connections",)
 BASE_SPEC = "base_runtime_spec"
 # The default handler of containerd 1.7. Version 2 files that mention it lose these defaults.
 _RUNC = {"runtime_type": "io.containerd.runc.v2", "sandbox_mode": "podsandbox"}
@@ -73,7 +75,7 @@ class Effective:
     @property
     def nri_enabled(self) -> bool:
         """Whether external plugins can connect."""
-        return not self.get("nri", ("disable",), not self.complete) and not self.get("nri", ("disable_connections",))
+        return not self.get("nri", ("disable",), not self.complete) and not self.get("nri", _CLOSED)
 
     @property
     def cri_disabled(self) -> bool:
@@ -100,6 +102,7 @@ def nri_keys(options: Dict[str, Any], effective: Effective) -> List[ConfigKey]:
     """
     wanted: List[Tuple[str, Path, Any]] = [
         ("nri", ("disable",), False),
+        *([("nri", _CLOSED, False)] if effective.get("nri", _CLOSED) else []),
         ("nri", ("plugin_registration_timeout",), options["registration_timeout"]),
         ("nri", ("plugin_request_timeout",), options["request_timeout"]),
     ]

@@ -50,6 +50,7 @@ FILES: Dict[str, Dict[str, str]] = {
     "absent": {},
     "kubernetes": {"config.toml": "version = 2\n" + CRI_2.format("") + "enable_selinux = true\n" + runtimes(CRI_2)},
     "nri": {"config.toml": "version = 2\n" + NRI + "disable = true\nsocket_path = '/own.sock'"},
+    "closed": {"config.toml": "version = 2\n" + NRI + "disable = false\n  disable_connections = true  # mine\n"},
     "version 3": {"config.toml": "version = 3\n" + runtimes(CRI_3) + NRI + "disable = true\n"},
     "drop-ins": {
         "config.toml": 'version = 2\nimports = [\n  "conf.d/*.toml",  # these\n]\n',
