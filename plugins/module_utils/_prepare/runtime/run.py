@@ -216,6 +216,7 @@ class RuntimeRun:
         notes = self._ledger.notes
         former = copy.deepcopy(notes)
         if changes and self._files.live:
+            self._forget_taken_over()
             pending = notes.setdefault(
                 "pending", {"files": {}, "known": self._ledger.known, "parts": notes.get("parts", {})}
             )
@@ -233,6 +234,12 @@ class RuntimeRun:
                 self._ledger.save()
             raise
         self._ledger.save()
+
+    def _forget_taken_over(self) -> None:
+        """Forget the files before those that the runtime has been started with since, by somebody else or at a boot."""
+        pending = self._ledger.notes.get("pending")
+        if pending and self._daemon and not self._failed and self._daemon.identity != pending["daemon"]:
+            del self._ledger.notes["pending"]
 
     def _restart(self, plan: RuntimePlan, outcome: RuntimeOutcome) -> None:
         # The socket of the running configuration; the new one may have another.

@@ -240,6 +240,29 @@ def test_all_since_the_last_good_restart_is_put_back(node: Node) -> None:
     assert not Path(node.full("/var/lib/zerocopy-rdma")).exists()
 
 
+def test_what_runs_since_somebody_elses_restart_is_put_back(node: Node) -> None:
+    call(node, memlock="", restart=False)
+    node.starts += 1
+    good = text(node)
+    node.fails = [HostError("no")]
+    with pytest.raises(HostError, match=r"no\. The previous files were restored"):
+        call(node)
+    assert text(node) == good != USERS
+    assert list(notes(node)["parts"]) == ["nri"]
+
+
+@pytest.mark.parametrize("active", ["activating", "failed"])
+def test_files_that_a_runtime_fails_with_are_not_taken_over(node: Node, active: str) -> None:
+    node.fails = [Killed()]
+    with pytest.raises(Killed):
+        call(node, memlock="")
+    node.starts, node.active = node.starts + 1, active
+    node.fails = [HostError("no")]
+    with pytest.raises(HostError, match=r"no\. The previous files were restored"):
+        call(node)
+    assert text(node) == USERS
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing_to_be_restarted_for(node: Node) -> None:
     refused = Path(node.full(f"/{MAIN}")).with_name(".config.toml.zerocopy-rdma.tmp")
     refused.mkdir()
