@@ -134,7 +134,9 @@ options:
         must answer and the NRI socket must accept connections; otherwise the files are restored, the runtime is
         restarted again and the module fails with the reason.
       - Sandbox records left behind by failed NRI attaches (containerd issue 13609, fixed in 2.2.6, 2.3.3 and 2.4.0) can
-        prevent containerd from starting. The module warns about them, and with C(recover_sandboxes) removes them.
+        prevent containerd from starting. The module warns about them, and with C(recover_sandboxes) removes them. A
+        containerd that does not start any more is started once without its CRI for this, otherwise exactly as its unit
+        says; where C(ExecStart) is a script or has variables, that is refused.
     type: dict
   daemons:
     description:

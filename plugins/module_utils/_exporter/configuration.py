@@ -39,7 +39,8 @@ class Configuration(NamedTuple):
     """``directory`` is that of a textfile collector, ``listen`` an address for ``/metrics``; one is not set.
 
     ``interval`` is in seconds. ``rate_gbps`` is what every port of a rail should have, 0 if nobody says so.
-    ``host`` and ``group`` are the node's names in the inventory.
+    ``host`` and ``group`` are the node's names in the inventory. ``runtime_socket`` is that of the runtime that runs
+    the pods, empty where it is the first of the usual ones that is there.
     """
 
     directory: str = ""
@@ -51,6 +52,7 @@ class Configuration(NamedTuple):
     gpu_classes: Tuple[str, ...] = tuple(gpu.DEFAULT_CLASSES)
     host: str = ""
     group: str = ""
+    runtime_socket: str = ""
 
 
 def address(text: str) -> Tuple[str, int]:
@@ -118,6 +120,8 @@ def wrong(wanted: Configuration) -> Optional[str]:
         return "directory and listen: exactly one of them must be set"
     if wanted.directory and not wanted.directory.startswith("/"):
         return f"directory is {wanted.directory!r}, it must be an absolute path"
+    if wanted.runtime_socket and not wanted.runtime_socket.startswith("/"):
+        return f"runtime_socket is {wanted.runtime_socket!r}, it must be an absolute path"
     if not SHORTEST <= wanted.interval <= LONGEST:
         return f"interval is {wanted.interval}, it must be {SHORTEST} to {LONGEST} seconds"
     if wanted.listen:

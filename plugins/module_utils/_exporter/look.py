@@ -147,9 +147,10 @@ class Look:
         self._tell(message)
 
     def _pods(self) -> None:
-        path = pods.find()
+        own = self._config.runtime_socket
+        path = pods.find((own,) if own else pods.SOCKETS)
         if path is None:
-            self._say(["error", RUNTIME, "no container runtime listens"])
+            self._say(["error", RUNTIME, f"no container runtime listens{f' on {own}' if own else ''}"])
             return
         try:
             found = pods.read(path, self._known.pods)

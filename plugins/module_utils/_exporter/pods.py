@@ -64,7 +64,7 @@ class RuntimeSilentError(Exception):
 
 
 def find(sockets: Tuple[str, ...] = SOCKETS) -> Optional[str]:
-    """The socket on which a runtime listens, ``None`` where there is none."""
+    """The first of the sockets on which a runtime listens, ``None`` where there is none."""
     return next((path for path in sockets if unix_file.is_roots(path)), None)
 
 

@@ -53,6 +53,7 @@ def _exporter(values: Mapping[str, Any], known: NodeKnown) -> Dict[str, Any]:
         "rails": [dict(rail) for rail in known.rails],
         "keep": known.may_lack_nics,
         "rate_gbps": float(values["rdma_discover_expect_rate_gbps"] or 0),
+        "runtime": values["rdma_runtime_flavour"],
         "state": "present",
     }
 

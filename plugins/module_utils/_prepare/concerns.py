@@ -80,10 +80,23 @@ def _runtime(options: Options, check: bool) -> Dict[str, Any]:
     return converge(request(dict(options), check), Files(options["root"])).result()
 
 
+def _with_socket(options: Options) -> Options:
+    """Options of a daemon that asks the runtime which runs the pods, with its socket where a variable names it."""
+    if options.get("runtime", "auto") in ("auto", "none") or options["state"] == "absent":
+        return options
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import registry
+
+    files = Files(options["root"])
+    layout = registry.detect(files, options["runtime"])
+    socket = registry.configured(layout, registry.daemon(files, layout)).socket
+    return {**options, "runtime_socket": socket}
+
+
 def _daemons(options: Options, check: bool) -> Dict[str, Any]:
     from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
 
-    found = [DAEMONS[name].converge(own, check) for name, own in options.items()]
+    found = [DAEMONS[name].converge(_with_socket(own), check) for name, own in options.items()]
     # At most one NRI plugin is wanted; the others have what they say of themselves by their names.
     return {**{name: value for each in found for name, value in each.items()}, **_joined(found)}
 

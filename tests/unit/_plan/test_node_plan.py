@@ -53,7 +53,7 @@ NOT_PLANNED = {
     "links": {"confirm", "state"},
     "runtime": {"state", "registration_timeout"},
     "inject": {"interpreter", "digest", "program", "gpu_classes", "socket", "await_seconds"},
-    "exporter": {"interpreter", "digest", "program", "gpu_classes"},
+    "exporter": {"interpreter", "digest", "program", "gpu_classes", "runtime_socket"},
     "attributes": {"interpreter", "digest", "program"},
     "lldpd": set(),
 }

@@ -13,7 +13,7 @@ import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import kernel_log
-from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import configuration, pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import (
     Configuration,
     ConfigurationError,
@@ -55,6 +55,9 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "rails": {"type": "list", "elements": "dict", "default": []},
     "keep": {"type": "bool", "default": False},
     "rate_gbps": {"type": "float", "default": 0.0},
+    # The one that runs the pods, and its socket, which ``concerns`` finds on the node.
+    "runtime": {"type": "str", "choices": ["auto", "containerd", "k3s", "rke2", "crio", "none"], "default": "auto"},
+    "runtime_socket": {"type": "str", "default": ""},
     **_SHARED,
 }
 # CAP_SYS_ADMIN, two namespaces and mount: it enters the network namespaces of pods, and mounts their sysfs for itself.
@@ -132,6 +135,11 @@ def joined(planned: Sequence[Mapping[str, Any]], present: Sequence[Rail]) -> Lis
     return sorted(found, key=lambda rail: natural_key(rail["name"]))
 
 
+def _needs_telling(socket: str) -> bool:
+    """Whether the exporter may ask another runtime if it does not know the socket."""
+    return socket.startswith("/") and socket.replace("/var/run/", "/run/") != pods.SOCKETS[0]
+
+
 def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
     """What these options ask for, ``None`` for nothing (``state: absent``).
 
@@ -141,6 +149,8 @@ def request(options: Mapping[str, Any]) -> Optional[DaemonRequest]:
         return None
     sent = program(options)
     config = {name: options[name] for name in Configuration._fields}
+    if not _needs_telling(options["runtime_socket"]):
+        del config["runtime_socket"]
     if options["keep"]:
         present = configured(DAEMON, Files(options["root"]), configuration.read, ConfigurationError, Configuration())
         config["rails"] = joined(config["rails"], present.rails)

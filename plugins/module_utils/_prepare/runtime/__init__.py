@@ -10,8 +10,8 @@ Files in reading order: ``options`` (options, request and outcome), ``converge``
 steady state), ``registry`` (known runtimes, and which one a node has), ``notes`` (what the ledger keeps), ``run`` (a
 run that has to plan; decides whether the runtime restarts), ``revert`` (the way back), ``base`` (what runtimes have in
 common), ``containerd``, ``crio``, ``toml`` (their configuration files), ``service`` (carries a restart out), ``cri``
-(gRPC over the socket), ``records`` (sandboxes left behind), ``pods`` (their processes), ``image_options``, ``images``
-(the concern ``images``).
+(gRPC over the socket), ``exec_start`` (what systemd starts a stopped one with), ``records`` (sandboxes left behind),
+``pods`` (their processes), ``image_options``, ``images`` (the concern ``images``).
 
 May import ``_discover``, ``_prepare.node``, ``_prepare.ledger``, ``_values`` and the packages below. A new runtime is a
 package beside ``crio`` and a line in ``registry``.

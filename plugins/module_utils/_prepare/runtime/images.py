@@ -12,6 +12,7 @@ the image is available at once, without a restart.
 
 from __future__ import annotations
 
+import copy
 import platform
 import time
 from typing import Any, Dict, List, Mapping, Tuple
@@ -76,11 +77,19 @@ def _present(request: ImageRequest, files: Files, execute: Runner) -> Dict[str, 
     if request.archive and not request.check:
         ledger = Ledger(files, CONCERN, _NOTES)
         with ledger.locked():
+            former = copy.deepcopy(ledger.notes)
             if cri.image(layout.socket, wanted) is None:
                 ledger.notes.setdefault("images", {})[request.name] = wanted
                 ledger.save()
             command = runtime.import_command(layout, request.archive)
-            must(execute(command, timeout=600), f"{request.name} cannot be imported")
+            try:
+                must(execute(command, timeout=600), f"{request.name} cannot be imported")
+            except HostError:
+                if not _imported(layout.socket, request.name, wanted):
+                    # Whoever brings the image now, it is not ours.
+                    ledger.notes = former
+                    ledger.save()
+                raise
             _await(layout.socket, request.name, wanted)
     return {**as_result([Change("image", request.name, before, wanted)], []), **facts}
 
@@ -92,6 +101,14 @@ def _wanted(request: ImageRequest) -> str:
         listed = " and ".join(sorted(request.identities)) or "no architecture"
         raise HostError(f"archive: {request.name} is available for {listed}, but this node is {architecture}")
     return request.identities[architecture]
+
+
+def _imported(socket: str, name: str, wanted: str) -> bool:
+    try:
+        known = cri.image(socket, name)
+    except HostError:
+        return False
+    return known is not None and known.identity == wanted
 
 
 def _await(socket: str, name: str, wanted: str) -> None:

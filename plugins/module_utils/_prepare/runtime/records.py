@@ -13,7 +13,7 @@ sandbox store does not have them, which is how they are told from pods. containe
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import List
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must
@@ -22,6 +22,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import cri
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import RuntimeLayout
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import Effective
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import of
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    TomlDocument,
+    quoted,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration import nanoseconds
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import counted
 
@@ -99,7 +104,10 @@ def remove(layout: RuntimeLayout, leaks: List[Leak], run: Runner) -> None:
 def recover_stopped(files: Files, layout: RuntimeLayout, effective: Effective, run: Runner) -> List[Leak]:
     """Remove records that keep containerd from starting, by starting it once without its CRI.
 
-    :raises HostError: it does not start even so.
+    With another root or state, containerd would take the bundles of running pods for leftovers and delete them. So it
+    gets all that its unit gives it, and a configuration that is its own one but for the CRI.
+
+    :raises HostError: it does not start even so, or cannot be started exactly like that; nothing is changed then.
     """
     if layout.generated:
         raise HostError(
@@ -107,13 +115,22 @@ def recover_stopped(files: Files, layout: RuntimeLayout, effective: Effective, r
             " itself, so the records cannot be removed automatically: start that containerd manually with its CRI"
             " disabled and remove the records whose IDs 'ctr -n k8s.io sandboxes ls' does not list"
         )
-    binary = next((path for path in layout.binaries if files.exists(path)), layout.binaries[0])
-    version = effective.version
-    override = _OVERRIDE.format(layout.unit)
+    # Only needed here, and what is sent to a node is compiled there in each call.
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import exec_start
+
+    try:
+        words = exec_start.command(layout, run)
+    except HostError as error:
+        raise HostError(f"{_cannot(layout)}: {error}") from error
+    layout = of(layout).configured(layout, words)
+    present = files.exists(layout.main)
+    if not present and layout.main != of(layout).layout(layout.unit).main:
+        raise HostError(f"{_cannot(layout)}: {layout.main}, which its ExecStart names as --config, does not exist")
     disabled = '["io.containerd.grpc.v1.cri"]'
-    imports = f'imports = ["{layout.main}"]\n' if files.exists(layout.main) else ""
-    _write(files, _RECOVERY, f"version = {version}\n{imports}disabled_plugins = {disabled}\n")
-    _write(files, override, f"[Service]\nExecStart=\nExecStart={binary} --config {_RECOVERY}\n")
+    imports = f"imports = [{quoted(layout.main)}]\n" if present else ""
+    _write(files, _RECOVERY, f"version = {effective.version}\n{imports}disabled_plugins = {disabled}\n")
+    text = f"[Service]\nExecStart=\nExecStart={exec_start.with_config(words, _RECOVERY)}\n"
+    _write(files, _OVERRIDE.format(layout.unit), text)
     try:
         must(run(["systemctl", "daemon-reload"]), "systemctl daemon-reload")
         must(run(["systemctl", "restart", layout.unit], timeout=120), f"{layout.unit} does not start without its CRI")
@@ -122,6 +139,13 @@ def recover_stopped(files: Files, layout: RuntimeLayout, effective: Effective, r
     finally:
         undo(files, layout, run)
     return leaks
+
+
+def _cannot(layout: RuntimeLayout) -> str:
+    return (
+        f"{layout.unit} cannot start because of sandbox records without a pod ({SYMPTOM!r}), and cannot be started"
+        " without its CRI to remove them, so nothing is changed"
+    )
 
 
 def undo(files: Files, layout: RuntimeLayout, run: Runner) -> bool:
@@ -136,6 +160,13 @@ def undo(files: Files, layout: RuntimeLayout, run: Runner) -> bool:
     return bool(found)
 
 
-def _write(files: Files, path: str, text: str) -> None:
+def without_recovery(files: Files, layout: RuntimeLayout, default: RuntimeLayout) -> RuntimeLayout:
+    """The layout of a containerd that a killed recovery has left without its CRI, as its unit's own start makes it."""
+    if layout.main != _RECOVERY:
+        return layout
+    imports = TomlDocument(files.text(_RECOVERY) or "", _RECOVERY).get(("imports",), [])
+    return replace(layout, main=str(imports[0]) if imports else default.main)
 
+
+def _write(files: Files, path: str, text: str) -> None:
     files.write(path, Stored(text.encode(), 0o644, 0, 0))

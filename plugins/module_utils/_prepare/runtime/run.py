@@ -17,7 +17,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.change
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, find, run
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import records
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import exec_start, records
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.interface import (
     Installation,
     RuntimeLayout,
@@ -52,12 +52,20 @@ class RuntimeRun:
         self._ledger = ledger
         self._execute = execute
         self._service = Service(files, layout, execute)
-        self._daemon = self._service.daemon() if files.live else None
-        self._layout = configured(layout, self._daemon)
-        self._service.layout = self._layout
-        self._binary = self._find_binary() if files.live else ""
+        self._default = layout
+        self._look()
         self._parts = request.parts
         self._failed = False
+
+    def _look(self) -> None:
+        """Find the daemon, and the files and the binary that it has, or would have if it were started."""
+        self._daemon = self._service.daemon() if self._files.live else None
+        self._layout = configured(self._default, self._daemon)
+        if self._files.live and self._daemon is None:
+            self._layout = exec_start.configured(self._default, self._execute)
+        self._layout = records.without_recovery(self._files, self._layout, self._default)
+        self._service.layout = self._layout
+        self._binary = self._find_binary() if self._files.live else ""
 
     def outcome(self) -> RuntimeOutcome:
         self.finish_recovery()
@@ -100,6 +108,7 @@ class RuntimeRun:
         if records.undo(self._files, self._layout, self._execute):
             # Whether it starts is checked afterwards.
             self._execute(["systemctl", "restart", self._layout.unit], timeout=300)
+            self._look()
 
     def _find_binary(self) -> str:
         if self._daemon:
@@ -207,6 +216,7 @@ class RuntimeRun:
         notes = self._ledger.notes
         former = copy.deepcopy(notes)
         if changes and self._files.live:
+            self._forget_taken_over()
             pending = notes.setdefault(
                 "pending", {"files": {}, "known": self._ledger.known, "parts": notes.get("parts", {})}
             )
@@ -224,6 +234,12 @@ class RuntimeRun:
                 self._ledger.save()
             raise
         self._ledger.save()
+
+    def _forget_taken_over(self) -> None:
+        """Forget the files before those that the runtime has been started with since, by somebody else or at a boot."""
+        pending = self._ledger.notes.get("pending")
+        if pending and self._daemon and not self._failed and self._daemon.identity != pending["daemon"]:
+            del self._ledger.notes["pending"]
 
     def _restart(self, plan: RuntimePlan, outcome: RuntimeOutcome) -> None:
         # The socket of the running configuration; the new one may have another.

@@ -142,6 +142,10 @@ def _runtime(node: HostEvidence, result: Map) -> Iterator[Check]:
     if result.get("restart_pending") and service is None:
         text = f"{unit} was configured, but not restarted since"
         yield node.check("runtime", "fail", unit, text, "", "restart")
+    nri = result.get("nri")
+    if nri is not None and not nri.get("enabled"):
+        text = f"{unit} lets no NRI plugin connect, so containers get no RDMA device"
+        yield node.check("runtime", "fail", unit, text, "", "runtime")
     records = result.get("sandbox_records") or []
     if records:
         text = f"{unit} will fail at its next start, or at a reboot: failed attaches left {joined(records, _SHOWN)}"
@@ -235,8 +239,10 @@ def _settled(concern: str, result: Map) -> str:
     nri: Optional[Map] = result.get("nri")
     if nri is None:
         return "the container runtime is as configured"
-    return "NRI is {} with a request timeout of {}, and the locked-memory limit and CDI are as configured".format(
-        "in effect and answers" if nri.get("enabled") else "off", nri.get("request_timeout")
+    timeout = nri.get("request_timeout")
+    return (
+        f"NRI is in effect and answers with a request timeout of {timeout}, and the locked-memory limit and CDI are as"
+        " configured"
     )
 
 

@@ -351,6 +351,13 @@ DRIFTS: list[tuple[str, dict[str, Any], str, str, str]] = [
         "warn",
         "a lower limit of locked memory than configured in 2 running pods",
     ),
+    (
+        "runtime",
+        {"unit": "containerd.service", "changes": [], "nri": {**NRI, "enabled": False}},
+        "host.runtime",
+        "fail",
+        "containerd.service lets no NRI plugin connect",
+    ),
 ]
 
 

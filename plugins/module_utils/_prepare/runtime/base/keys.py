@@ -20,7 +20,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.duration imp
 NRI: Path = ("plugins", "io.containerd.nri.v1.nri")
 _CRI_2: Path = ("plugins", "io.containerd.grpc.v1.cri")
 _CRI_3: Path = ("plugins", "io.containerd.cri.v1.runtime")
-_RUNTIMES = ("containerd", "runtimes")
+RUNTIMES = ("containerd", "runtimes")
+# Where true, only plugins that the runtime starts itself connect.
+_CLOSED = ("disable_connections",)
 BASE_SPEC = "base_runtime_spec"
 # The default handler of containerd 1.7. Version 2 files that mention it lose these defaults.
 _RUNC = {"runtime_type": "io.containerd.runc.v2", "sandbox_mode": "podsandbox"}
@@ -61,7 +63,7 @@ class Effective:
     @property
     def handlers(self) -> Dict[str, Dict[str, Any]]:
         """Runtime handlers by name."""
-        tables = self.get("cri", _RUNTIMES)
+        tables = self.get("cri", RUNTIMES)
         tables = tables if isinstance(tables, dict) else {}
         found = {name: table for name, table in tables.items() if isinstance(table, dict)}
         return found if self.complete else {"runc": dict(_RUNC), **found}
@@ -73,7 +75,7 @@ class Effective:
     @property
     def nri_enabled(self) -> bool:
         """Whether external plugins can connect."""
-        return not self.get("nri", ("disable",), not self.complete) and not self.get("nri", ("disable_connections",))
+        return not self.get("nri", ("disable",), not self.complete) and not self.get("nri", _CLOSED)
 
     @property
     def cri_disabled(self) -> bool:
@@ -100,6 +102,7 @@ def nri_keys(options: Dict[str, Any], effective: Effective) -> List[ConfigKey]:
     """
     wanted: List[Tuple[str, Path, Any]] = [
         ("nri", ("disable",), False),
+        *([("nri", _CLOSED, False)] if effective.get("nri", _CLOSED) else []),
         ("nri", ("plugin_registration_timeout",), options["registration_timeout"]),
         ("nri", ("plugin_request_timeout",), options["request_timeout"]),
     ]
@@ -143,11 +146,16 @@ def chosen_handlers(names: List[str], effective: Effective) -> Dict[str, str]:
 
 
 def handler_key(name: str, path: str) -> ConfigKey:
-    return ConfigKey("memlock", "cri", (*_RUNTIMES, name, BASE_SPEC), path)
+    return ConfigKey("memlock", "cri", (*RUNTIMES, name, BASE_SPEC), path)
 
 
 def handler_of(key: ConfigKey) -> Optional[str]:
-    return key.path[2] if key.path[:2] == _RUNTIMES and len(key.path) == 4 else None
+    return key.path[2] if key.path[:2] == RUNTIMES and len(key.path) == 4 else None
+
+
+def default_of_handler(path: Path) -> bool:
+    """Whether a key of ours stands for a default that containerd 1.7 drops where a file mentions the handler."""
+    return path[2:4] == RUNTIMES and len(path) > 5 and path[-1] != BASE_SPEC
 
 
 @dataclass

@@ -15,7 +15,10 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import BASE_SPEC
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import (
+    BASE_SPEC,
+    default_of_handler,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import edit
 
 DROPIN = "90-zerocopy-rdma-"
@@ -48,7 +51,7 @@ def cleaned(text: str, path: str, own: OurFiles) -> str:
     """The text without our edits and references to our files; unchanged for a file that is not ours."""
     if path not in own:
         return text
-    stripped = edit.strip(text, own[path])
+    stripped = edit.strip(text, own[path], named, default_of_handler)
     return edit.without_references(stripped, own[path], [name for name in own if named(name)], BASE_SPEC)
 
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import UnreadableError
@@ -29,9 +29,10 @@ _Setting = Tuple[str, str, int]
 
 def add(files: Files, unit: str, wanted: int, plan: RuntimePlan) -> None:
     """Put into the plan the drop-in with which the unit has ``wanted`` bytes, or more if others give it more."""
-    before = _settings(files, "system.conf", "DefaultLimitMEMLOCK")
+    before = _settings(files, "system.conf", ["system.conf"], "DefaultLimitMEMLOCK")
     after: List[_Setting] = []
-    for setting in _settings(files, f"system/{unit}", "LimitMEMLOCK"):
+    places = [f"system/{name}" for name in _names(unit)]
+    for setting in _settings(files, f"system/{unit}", places, "LimitMEMLOCK"):
         directory, name = setting[0].rsplit("/", 1)
         (after if directory.endswith(".d") and name > _NAME else before).append(setting)
     limit = max([wanted, *(setting[2] for setting in before[-1:])])
@@ -44,8 +45,8 @@ def add(files: Files, unit: str, wanted: int, plan: RuntimePlan) -> None:
         )
     )
     for directory in _DIRECTORIES:
-        for name in ("system.conf", f"system/{unit}"):
-            plan.globs += [f"{directory}/{name}", f"{directory}/{name}.d/*.conf"]
+        plan.globs += [f"{directory}/system.conf", f"{directory}/system/{unit}"]
+        plan.globs += [f"{directory}/{place}.d/*.conf" for place in ("system.conf", *places)]
     for other, text, value in after[-1:]:
         if value < wanted:
             plan.warnings.append(
@@ -54,14 +55,27 @@ def add(files: Files, unit: str, wanted: int, plan: RuntimePlan) -> None:
             )
 
 
-def _settings(files: Files, name: str, key: str) -> List[_Setting]:
-    """What the file ``name`` and its drop-ins set, in systemd's order, without ours; the last one counts."""
+def _names(unit: str) -> List[str]:
+    """Whose drop-ins the unit gets: its own, those of ``a-b-.service`` and ``a-.service``, those of all services."""
+    stem, _dot, kind = unit.rpartition(".")
+    words = stem.split("-")
+    prefixes = ["-".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
+    return [unit, *(f"{prefix}-.{kind}" for prefix in prefixes), kind]
+
+
+def _settings(files: Files, name: str, places: Sequence[str], key: str) -> List[_Setting]:
+    """What the file ``name`` and its drop-ins set, in systemd's order, without ours; the last one counts.
+
+    A drop-in hides those of its name in the ``places`` after its own, the last of which comes after all directories of
+    the others. Those that are left are read in the order of their names, wherever they are.
+    """
     mains = [f"{directory}/{name}" for directory in _DIRECTORIES if files.exists(f"{directory}/{name}")]
     dropins: Dict[str, str] = {}
-    for directory in _DIRECTORIES:
-        for entry in files.names(f"{directory}/{name}.d"):
+    own = [f"{directory}/{place}.d" for directory in _DIRECTORIES for place in places[:-1]]
+    for searched in [*own, *(f"{directory}/{places[-1]}.d" for directory in _DIRECTORIES)]:
+        for entry in files.names(searched):
             if entry.endswith(".conf") and entry != _NAME:
-                dropins.setdefault(entry, f"{directory}/{name}.d/{entry}")
+                dropins.setdefault(entry, f"{searched}/{entry}")
     found = []
     for path in [*mains[:1], *(dropins[entry] for entry in sorted(dropins))]:
         for line in _lines(files, path):

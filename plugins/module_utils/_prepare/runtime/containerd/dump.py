@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import ConfigKey, Effective, same
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import (
+    RUNTIMES,
+    ConfigKey,
+    Effective,
+    same,
+    section,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import chain as runtime_chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd.chain import Chain
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import redact
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    Path,
     TomlDocument,
     differences,
     lines_of,
@@ -111,3 +118,30 @@ def check(before: Effective, after: Effective, keys: Sequence[ConfigKey]) -> Non
         ]
         listed = joined(texts, 5, "; ")
         raise HostError(f"the new configuration would change more than intended, so nothing is changed: {listed}")
+
+
+def check_others(
+    now: Effective, after: Effective, keys: Sequence[ConfigKey], others: Sequence[Tuple[Path, Any]]
+) -> None:
+    """Verify that what others have set, and is in effect, stays, and that no handler becomes one that cannot start.
+
+    A configuration is compared with what it is without our lines (``check``). Others may have built on these lines.
+
+    :raises HostError: that would change.
+    """
+    wanted = {key.full(after.version) for key in keys}
+    lost = [
+        (path, old, new)
+        for path, old, new in differences(now.data, after.data)
+        if path not in wanted and any(path == other and same(old, value) for other, value in others)
+    ]
+    for name, table in now.handlers.items():
+        type_now, left = table.get("runtime_type"), after.handlers.get(name)
+        if type_now and left is not None and not left.get("runtime_type"):
+            lost.append(((*section("cri", after.version), *RUNTIMES, name, "runtime_type"), type_now, None))
+    if lost:
+        listed = joined([f"{'.'.join(path)} = {redact.value(path, old)!r}" for path, old, _new in lost], 5, "; ")
+        raise HostError(
+            f"the new configuration would lose what others have set or need, so nothing is changed: {listed}. Put what"
+            " was added below lines that end in '# zerocopy.rdma' into a file or table of its own"
+        )

@@ -40,9 +40,11 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.con
     LAST_READ,
     ConfigDump,
     check,
+    check_others,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import edit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
+    Path,
     TomlDocument,
     differences,
     with_keys,
@@ -84,6 +86,10 @@ def make(installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
     if dump:
         plan.effective = dump.staged(chain, layout.main, seen)
         check(before, plan.effective, keys)
+        installed_chain, now = _now(files, layout, own, before, dump)
+        plan.differs = now is None or _differs(now, plan.effective)
+        if now is not None and not layout.generated:
+            check_others(now, plan.effective, keys, _of_others(installed_chain, own))
     used = {key.value for key in keys} | {str(table.get(runtime_keys.BASE_SPEC)) for table in before.handlers.values()}
     specs = [file for file in specs if file.path in used or not posixpath.basename(file.path).startswith(SPEC)]
     plan.wanted = [File(path, text) for path, text in texts.items()] + specs
@@ -92,7 +98,6 @@ def make(installed: Installation, parts: Parts, own: OurFiles) -> RuntimePlan:
     plan.files += [file.path for file in plan.wanted if file.path not in plan.files]
     _release(files, recorded, chain, plan)
     runtime_own.refuse_foreign(files, plan.wanted, own)
-    plan.differs = dump is not None and _differs(files, layout, own, before, plan, dump)
     return plan
 
 
@@ -297,15 +302,35 @@ def _keep(path: str, text: str, reference: str, chain: Chain, plan: RuntimePlan)
     plan.warnings.append(f"{path} is kept because {reference} refers to it: remove the reference and run again.")
 
 
-def _differs(
-    files: Files, layout: RuntimeLayout, own: OurFiles, before: Effective, plan: RuntimePlan, dump: ConfigDump
-) -> bool:
-    """Whether the installed configuration differs from the plan in effect."""
+def _now(
+    files: Files, layout: RuntimeLayout, own: OurFiles, before: Effective, dump: ConfigDump
+) -> Tuple[Optional[Chain], Optional[Effective]]:
+    """The installed files and what they mean; ``None`` where containerd does not accept them."""
     try:
         chain = runtime_chain.read(files, layout.main, own, installed=True)
         ours = any(source.path in own for source in chain.sources)
-        now = dump.staged(chain, layout.main, {}) if ours else before
+        return chain, dump.staged(chain, layout.main, {}) if ours else before
     except HostError:
-        return True
-    found = differences(now.data, plan.effective.data)
+        return None, None
+
+
+def _of_others(chain: Optional[Chain], own: OurFiles) -> List[Tuple[Path, Any]]:
+    """What the installed files say in lines that are not ours."""
+    found: List[Tuple[Path, Any]] = []
+    for source in chain.sources if chain else ():
+        if source.path in own and runtime_own.named(source.path):
+            continue
+        ours = edit.marked(source.text, own[source.path]) if source.path in own else {}
+        for path, at in source.document.keys.items():
+            value = source.document.get(path)
+            # A program that drops comments leaves our references without marks.
+            reference = isinstance(value, str) and runtime_own.named(value)
+            if at.last not in ours and path[0] not in LAST_READ and not reference:
+                found.append((path, value))
+    return found
+
+
+def _differs(now: Effective, effective: Effective) -> bool:
+    """Whether the installed configuration differs from the plan in effect."""
+    found = differences(now.data, effective.data)
     return any(path[0] not in LAST_READ for path, _old, _new in found)

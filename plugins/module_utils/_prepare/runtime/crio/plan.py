@@ -47,6 +47,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock impo
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
 _NRI: Path = ("crio", "nri")
+_CLOSED: Path = (*_NRI, "nri_disable_connections")
 _ULIMITS: Path = ("crio", "runtime", "default_ulimits")
 _MEMLOCK = "memlock="
 _HEAD = "# Written by the Ansible collection zerocopy.rdma; changes here are undone by its next run.\n"
@@ -137,6 +138,7 @@ def _wanted(parts: Parts, before: Dict[str, Any]) -> Dict[str, List[Tuple[Path, 
             raise HostError("validator: NRI's default validator is not supported with CRI-O: use 'auto' or 'false'")
         wanted["nri"] = [
             ((*_NRI, "enable_nri"), True),
+            *([(_CLOSED, False)] if lookup(before, _CLOSED) else []),
             *_timeout("nri_plugin_registration_timeout", parts["nri"]["registration_timeout"], before),
             *_timeout("nri_plugin_request_timeout", parts["nri"]["request_timeout"], before),
         ]
@@ -180,6 +182,7 @@ def _effective(data: Dict[str, Any]) -> Effective:
     nri = lookup(data, _NRI, {})
     section = {
         "disable": not nri.get("enable_nri", True),
+        "disable_connections": nri.get(_CLOSED[-1], False),
         "socket_path": nri.get("nri_listen", ""),
         "plugin_request_timeout": nri.get("nri_plugin_request_timeout", ""),
         "plugin_registration_timeout": nri.get("nri_plugin_registration_timeout", ""),

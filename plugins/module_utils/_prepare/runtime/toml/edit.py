@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Collection, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Collection, Dict, List, Match, Optional, Sequence, Set, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml.document import (
@@ -21,29 +21,60 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.tom
 )
 
 MARK = "# zerocopy.rdma"
-_OURS = re.compile(r"[^\n]*?[ \t]# zerocopy\.rdma(?:, (?:was: (?P<was>[^\n]*)|(?P<open>after an open line)))?")
+_OURS = re.compile(
+    r"(?P<new>[^\n]*?)[ \t]+# zerocopy\.rdma(?:, (?:was: (?P<was>[^\n]*)|(?P<open>after an open line)))?"
+)
 _LEFT = re.compile(r"""^(?:[^"'=]|"[^"]*"|'[^']*')*=[ \t]*""")
 
 
-def strip(text: str, original: Optional[str]) -> str:
+def strip(
+    text: str,
+    original: Optional[str],
+    named: Callable[[str], bool] = lambda path: True,
+    copied: Callable[[Path], bool] = lambda path: False,
+) -> str:
     """The text without our edits; other changes made since are kept.
 
     ``original`` is the file before our first edit, ``None`` where there was none. Its lines are not
     ours, even if they look like it, and neither are lines within a multi-line value.
+
+    A line of ours that others need loses only its mark: ``imports`` to which they have added files other than ours
+    (``named``), the header of a table to which they have added something, and the keys of such a table that stand for
+    defaults which the table would lose (``copied``).
     """
-    theirs = {line.rstrip("\r\n") for line in lines_of(original or "")}
+    ours = marked(text, original)
     kept: List[str] = []
-    inside = _inside(text) if MARK in text else set()
+    shared = _shared(text, ours, named, copied) if ours else set()
+    opened: Dict[int, str] = {}
+    for number, line in enumerate(lines_of(text)):
+        found, end = ours.get(number), line[len(line.rstrip("\r\n")) :]
+        if found is not None and number not in shared and found.group("was") is None:
+            if found.group("open") and kept:
+                opened.setdefault(len(kept) - 1, kept[-1])
+                kept[-1] = kept[-1].rstrip("\r\n")
+            continue
+        if line.strip():
+            # What others have added since needs the end of the line above it.
+            for at, whole in opened.items():
+                kept[at] = whole
+            opened.clear()
+        kept.append(line if found is None else found.group("new" if number in shared else "was") + end)
+    return "".join(kept)
+
+
+def marked(text: str, original: Optional[str]) -> Dict[int, Match[str]]:
+    """Our lines by their numbers."""
+    if MARK not in text:
+        return {}
+    theirs = {line.rstrip("\r\n") for line in lines_of(original or "")}
+    inside = _inside(text)
+    found: Dict[int, Match[str]] = {}
     for number, line in enumerate(lines_of(text)):
         body = line.rstrip("\r\n")
         ours = _OURS.fullmatch(body) if MARK in body and body not in theirs and number not in inside else None
-        if ours is None:
-            kept.append(line)
-        elif ours.group("was") is not None:
-            kept.append(ours.group("was") + line[len(body) :])
-        elif ours.group("open") and kept:
-            kept[-1] = kept[-1].rstrip("\r\n")
-    return "".join(kept)
+        if ours is not None:
+            found[number] = ours
+    return found
 
 
 def _inside(text: str) -> Set[int]:
@@ -53,6 +84,50 @@ def _inside(text: str) -> Set[int]:
     except HostError:
         return set()
     return {number for at in statements for number in range(at.first, at.last)}
+
+
+def _shared(
+    text: str, ours: Dict[int, Match[str]], named: Callable[[str], bool], copied: Callable[[Path], bool]
+) -> Set[int]:
+    """Our lines without which something that others have added would be lost, or mean something else."""
+    try:
+        document = TomlDocument(masked(text), "")
+    except HostError:
+        return set()
+    added = {number for number, line in ours.items() if line.group("was") is None}
+    theirs = {path: at.first for path, at in document.keys.items() if at.last not in added}
+    tables = {path: number for path, number in document.tables.items() if number not in added}
+    kept = _shared_imports(text, document, ours, named)
+    for path, number in document.tables.items():
+        if number not in added:
+            continue
+        end = min((other for other in document.tables.values() if other > number), default=len(text))
+        defaults = {
+            line
+            for key, at in document.keys.items()
+            if key[: len(path)] == path and at.last in added and copied(key)
+            for line in (at.last, document.tables.get(key[:-1], at.last))
+        }
+        below = any(other[: len(path)] == path for other in [*theirs, *tables])
+        if any(number < at < end for at in theirs.values()) or (defaults and below):
+            kept |= {number, *defaults}
+    return kept
+
+
+def _shared_imports(
+    text: str, document: TomlDocument, ours: Dict[int, Match[str]], named: Callable[[str], bool]
+) -> Set[int]:
+    at = document.keys.get(("imports",))
+    line = ours.get(at.last) if at else None
+    if at is None or line is None:
+        return set()
+    before = "".join(lines_of(text)[at.first : at.last]) + (line.group("was") or "")
+    try:
+        sides = [document.get(("imports",)), TomlDocument(before, "").get(("imports",), [])]
+    except HostError:
+        return {at.last}
+    now, former = ([entry for entry in side if not named(str(entry))] for side in sides)
+    return set() if now == former else {at.last}
 
 
 def without_references(text: str, original: Optional[str], ours: Collection[str], key: str) -> str:

@@ -117,7 +117,7 @@ def test_a_look_enters_the_namespaces_of_pods(monkeypatch: pytest.MonkeyPatch) -
         listed = Pods({"s": Pod("vllm-0", "llm", path, inode)}, {"c": Container("main", "s", ("231:192",))}, 0)
         # A name that leads to another namespace by now, and one that leads nowhere.
         gone = {"t": Pod("old", "llm", path, 7), "u": Pod("older", "llm", "/run/netns/cni-none", 8)}
-        monkeypatch.setattr(pods, "find", lambda: "/run/cri.sock")
+        monkeypatch.setattr(pods, "find", lambda _sockets: "/run/cri.sock")
         monkeypatch.setattr(pods, "read", lambda _path, _before: listed._replace(pods={**listed.pods, **gone}))
         monkeypatch.setattr(claims, "read", lambda: {("llm", "vllm-0", "main"): [claims.Claimed("nic", "d", "p", "e")]})
 

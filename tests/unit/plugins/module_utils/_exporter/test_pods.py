@@ -17,6 +17,12 @@ import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import grpc
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter import claims, namespaces, pods
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configuration import (
+    Configuration,
+    ConfigurationError,
+    read,
+)
+from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.look import Known, Look
 from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.pods import Pods
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import protobuf
 
@@ -260,3 +266,27 @@ def test_a_checkpoint_of_another_form_is_said(content: bytes, served: Any, tmp_p
     state.write_bytes(content)
     with pytest.raises(claims.KubeletSilentError, match="dra_manager_state"):
         claims.read(path, str(state))
+
+
+def test_the_runtime_that_is_configured_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the first that listens, as a containerd does beside that of k3s."""
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    asked: List[str] = []
+
+    def ask(path: str, before: Pods) -> Pods:
+        asked.append(path)
+        return NOTHING
+
+    monkeypatch.setattr(pods, "SOCKETS", (first, second))
+    monkeypatch.setattr(pods, "read", ask)
+    with socket.socket(socket.AF_UNIX) as usual, socket.socket(socket.AF_UNIX) as another:
+        usual.bind(first)
+        another.bind(second)
+        for configured in ("", second):
+            Look(Configuration(directory="/d", runtime_socket=configured), Known("/"), print, set())._pods()
+    assert asked == [first, second]
+    said: List[Any] = []
+    Look(Configuration(directory="/d", runtime_socket="/run/gone.sock"), Known("/"), said.append, set())._pods()
+    assert said == [["error", "runtime", "no container runtime listens on /run/gone.sock"]]
+    with pytest.raises(ConfigurationError, match=r"runtime_socket is 'own\.sock', it must be an absolute path"):
+        read('{"directory": "/d", "runtime_socket": "own.sock"}')

@@ -64,6 +64,27 @@ def test_it_is_installed_changed_and_removed(tmp_path: Path) -> None:
     assert carry_out(tmp_path, systemd, state="absent")["changed"] is False
 
 
+@pytest.mark.parametrize(
+    ("socket", "written"),
+    [
+        ("", False),
+        # The first that the exporter tries by itself.
+        ("/run/containerd/containerd.sock", False),
+        ("/var/run/containerd/containerd.sock", False),
+        ("/run/k3s/containerd/containerd.sock", True),
+        ("/var/run/crio/crio.sock", True),
+        ("/run/own.sock", True),
+        ("own.sock", False),
+    ],
+)
+def test_the_socket_is_written_where_the_exporter_may_ask_another_runtime(
+    tmp_path: Path, socket: str, written: bool
+) -> None:
+    carry_out(tmp_path, Systemd(), runtime_socket=socket)
+    text = (tmp_path / DAEMON.config[1:]).read_text()
+    assert ("runtime_socket" in text, configuration.read(text).runtime_socket) == (written, socket if written else "")
+
+
 def _rail(name: str, hca: str, pci: str = "", port: int = 1) -> Dict[str, Any]:
     return {"name": name, "hca": hca, "port": port, "pci": pci}
 

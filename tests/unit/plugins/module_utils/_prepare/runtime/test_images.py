@@ -151,7 +151,7 @@ def test_notes_of_another_form_are_refused(node: Callable[..., Tuple[Files, Runt
             {"runtime": "crio"},
             f"{NAME} is a different image on this",
         ),
-        (("missing", "missing"), {}, {}, f"{NAME} cannot be imported: ctr: unexpected EOF"),
+        (("missing", "missing", "missing"), {}, {}, f"{NAME} cannot be imported: ctr: unexpected EOF"),
     ],
 )
 def test_what_cannot_be(
@@ -160,6 +160,29 @@ def test_what_cannot_be(
     with pytest.raises(HostError) as refused:
         images.converge(request(**own), node(*answers, **layout)[0], Tools("ctr: unexpected EOF"))
     assert said in str(refused.value)
+
+
+def test_an_image_that_comes_after_a_failed_import_is_somebody_elses(
+    node: Callable[..., Tuple[Files, RuntimeLayout]], tmp_path: Path
+) -> None:
+    def fail(*answers: str) -> None:
+        with pytest.raises(HostError, match="cannot be imported"):
+            images.converge(request(), node(*answers)[0], Tools("ctr: no space left on device"))
+
+    fail("missing", "missing", "missing")
+    assert not (tmp_path / "root" / LEDGER).exists()
+    images.converge(request(), node("known")[0], Tools())
+    assert images.converge(ABSENT, node("known")[0])["changed"] is False
+    # An older one that was imported under this name is still ours.
+    path = tmp_path / "root" / LEDGER
+    path.parent.mkdir(parents=True)
+    notes = {"images": {NAME: OTHER}}
+    path.write_text(json.dumps({"format": 1, "files": {}, "directories": [], "notes": notes}))
+    fail("missing", "missing", "missing")
+    assert json.loads(path.read_text())["notes"] == notes
+    # The tool was interrupted when all was done.
+    fail("missing", "missing", "known")
+    assert json.loads(path.read_text())["notes"] == {"images": {NAME: ID}}
 
 
 def test_what_the_runtime_makes_of_an_archive_is_looked_at(

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.bas
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.base.keys import RuntimePlan
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.containerd import oci_spec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import RUNTIMES
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.toml import edit
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.memlock import UNLIMITED
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.runtimes import (
     FIXTURES,
@@ -49,6 +50,7 @@ FILES: Dict[str, Dict[str, str]] = {
     "absent": {},
     "kubernetes": {"config.toml": "version = 2\n" + CRI_2.format("") + "enable_selinux = true\n" + runtimes(CRI_2)},
     "nri": {"config.toml": "version = 2\n" + NRI + "disable = true\nsocket_path = '/own.sock'"},
+    "closed": {"config.toml": "version = 2\n" + NRI + "disable = false\n  disable_connections = true  # mine\n"},
     "version 3": {"config.toml": "version = 3\n" + runtimes(CRI_3) + NRI + "disable = true\n"},
     "drop-ins": {
         "config.toml": 'version = 2\nimports = [\n  "conf.d/*.toml",  # these\n]\n',
@@ -282,3 +284,77 @@ def test_a_longer_timeout_is_kept_wherever_it_is(tmp_path: Path, version: str, o
         assert plan.effective.get("nri", ("plugin_request_timeout",)) == longer
         assert plan.effective.get("nri", ("plugin_registration_timeout",)) == "30s"
         assert not node.make({"nri": PARTS["nri"]}, node.install(plan)).differs
+
+
+PLAIN = {"config.toml": "version = 2\n" + CRI_2.format("") + '  sandbox_image = "pause:3.10"\n'}
+HEADER = CRI_2.format(".containerd.runtimes.runc").replace("\n", "  # zerocopy.rdma\n")
+OPTIONS = CRI_2.format(".containerd.runtimes.runc.options") + "  SystemdCgroup = true\n"
+ADDED = [
+    pytest.param("", OPTIONS, id="table"),
+    pytest.param("  privileged_without_host_devices = true\n", "", id="key"),
+    pytest.param("  privileged_without_host_devices = true\n", OPTIONS, id="both"),
+]
+
+
+def _with_additions(node: Node, below: str, end: str) -> List[str]:
+    written = node.install(node.make(PARTS, []))
+    main = node.root / "etc/containerd/config.toml"
+    assert HEADER in main.read_text()
+    main.write_text(main.read_text().replace(HEADER, HEADER + below) + end)
+    return written
+
+
+@pytest.mark.parametrize(("below", "end"), ADDED)
+def test_a_handler_of_ours_to_which_others_have_added_stays_one(tmp_path: Path, below: str, end: str) -> None:
+    """containerd 1.7 forgets the defaults of a handler that a file names, so it could start no pod any more."""
+    node = Node(tmp_path, "1.7.24", PLAIN)
+    written = _with_additions(node, below, end)
+    main = tmp_path / "etc/containerd/config.toml"
+    plan = node.make(PARTS, written)
+    assert not plan.differs
+    node.install(plan)
+    again = node.make(PARTS, written)
+    assert [file.path for file in again.wanted if node.files.text(file.path) != file.content] == []
+    table = {key: value for key, value in plan.effective.handlers["runc"].items() if value}
+    assert table.pop("base_runtime_spec") == "/etc/containerd/zerocopy-rdma-base-spec.json"
+    assert (table["runtime_type"], len(table) > 2) == ("io.containerd.runc.v2", True)
+    back = node.make({}, written)
+    node.install(back)
+    assert {key: value for key, value in back.effective.handlers["runc"].items() if value} == table
+    assert "zerocopy" not in main.read_text()
+
+
+@pytest.mark.parametrize(("below", "end"), ADDED)
+def test_what_others_need_is_not_taken_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str, end: str
+) -> None:
+    node = Node(tmp_path, "1.7.24", PLAIN)
+    written = _with_additions(node, below, end)
+    monkeypatch.setattr(edit, "_shared", lambda text, ours, named, copied: set())
+    lost = "privileged_without_host_devices = True" if below else r"runtime_type = 'io\.containerd\.runc\.v2'"
+    with pytest.raises(HostError, match=f"would lose what others have set or need, so nothing is changed: .*{lost}"):
+        node.make(PARTS, written)
+
+
+KATA = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.kata]\nruntime_type = \"io.containerd.kata.v2\"\n"
+
+
+@pytest.mark.parametrize("imports", ["", 'imports = ["/etc/containerd/site.toml"]\n'])
+def test_an_import_that_others_add_to_our_line_stays(tmp_path: Path, imports: str) -> None:
+    kata, site = "/etc/containerd/kata.toml", "/etc/containerd/site.toml"
+    node = Node(
+        tmp_path,
+        "2.1.9",
+        {"config.toml": f"version = 3\n{imports}", kata[16:]: f"version = 3\n{KATA}", site[16:]: "version = 3\n"},
+    )
+    written = node.install(node.make(PARTS, []))
+    main = tmp_path / "etc/containerd/config.toml"
+    main.write_text(main.read_text().replace('.toml"]  # zerocopy', f'.toml", "{kata}"]  # zerocopy'))
+    plan = node.make(PARTS, written)
+    assert "kata" in plan.effective.handlers
+    node.install(plan)
+    again = node.make(PARTS, written)
+    assert [file.path for file in again.wanted if node.files.text(file.path) != file.content] == []
+    back = {file.path: file.content for file in node.make({}, written).wanted}
+    expected = [site, kata] if imports else [kata]
+    assert back["/etc/containerd/config.toml"] == f"version = 3\nimports = {json.dumps(expected)}\n"

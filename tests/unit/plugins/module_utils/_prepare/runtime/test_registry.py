@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import system
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import exporter
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.registry import CHOICES, NONE, RUNTIMES
 from ansible_collections.zerocopy.rdma.plugins.modules import container_image
 
@@ -22,6 +23,7 @@ def test_the_documentation_has_every_runtime() -> None:
     options = {name: entry["options"] for name, entry in entries.items()}
     # Daemons are installed without asking the runtime which it is.
     assert {name for name in options if "rdma_runtime_flavour" not in options[name]} == {"daemons", "daemons_absent"}
+    assert exporter.SPEC["runtime"]["choices"] == [*CHOICES, NONE]
     for name in ("main", "absent", "images"):
         assert options[name]["rdma_runtime_flavour"]["choices"] == [*CHOICES, NONE]
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import pytest
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Completed
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime import converge, records, run
@@ -30,6 +31,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.reg
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.runtime.service import UnitState
 from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.runtimes import Containerd
+from ansible_collections.zerocopy.rdma.tests.unit.plugins.module_utils._prepare.runtime.test_exec_start import shown
 
 MAIN = "etc/containerd/config.toml"
 USERS = "version = 2\n[plugins.'io.containerd.grpc.v1.cri']\nenable_selinux = true\n"
@@ -49,6 +51,7 @@ class Node(Files):
         self.restarts: List[str] = []
         self.fails: List[BaseException] = []
         self.active = "active"
+        self.stopped = False
         self.arguments = ["/usr/bin/containerd", ""]
         self.leaks: List[Leak] = []
         self.containerd = Containerd("2.1.9")
@@ -69,6 +72,8 @@ class Service:
         self.node, self.layout = node, layout
 
     def daemon(self) -> Optional[Daemon]:
+        if self.node.stopped:
+            return None
         return Daemon(NO_PID, f"boot/{NO_PID}/{self.node.starts}", 2**33, tuple(self.node.arguments))
 
     def state(self) -> UnitState:
@@ -235,6 +240,29 @@ def test_all_since_the_last_good_restart_is_put_back(node: Node) -> None:
     assert not Path(node.full("/var/lib/zerocopy-rdma")).exists()
 
 
+def test_what_runs_since_somebody_elses_restart_is_put_back(node: Node) -> None:
+    call(node, memlock="", restart=False)
+    node.starts += 1
+    good = text(node)
+    node.fails = [HostError("no")]
+    with pytest.raises(HostError, match=r"no\. The previous files were restored"):
+        call(node)
+    assert text(node) == good != USERS
+    assert list(notes(node)["parts"]) == ["nri"]
+
+
+@pytest.mark.parametrize("active", ["activating", "failed"])
+def test_files_that_a_runtime_fails_with_are_not_taken_over(node: Node, active: str) -> None:
+    node.fails = [Killed()]
+    with pytest.raises(Killed):
+        call(node, memlock="")
+    node.starts, node.active = node.starts + 1, active
+    node.fails = [HostError("no")]
+    with pytest.raises(HostError, match=r"no\. The previous files were restored"):
+        call(node)
+    assert text(node) == USERS
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing_to_be_restarted_for(node: Node) -> None:
     refused = Path(node.full(f"/{MAIN}")).with_name(".config.toml.zerocopy-rdma.tmp")
     refused.mkdir()
@@ -354,3 +382,19 @@ def test_a_runtime_with_other_arguments_is_asked_again(node: Node) -> None:
     assert [change.name for change in call(node).changes] == [f"/{MAIN}", own, "containerd.service"]
     assert text(node) == USERS
     assert call(node).changes == []
+
+
+def test_a_stopped_runtime_has_the_files_that_its_unit_names(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = "/etc/containerd/own.toml"
+    Path(node.full(own)).write_text(USERS)
+    node.stopped, node.active = True, "failed"
+
+    def execute(argv: Sequence[str], timeout: float = 60, stdin: Any = None) -> Completed:
+        if argv[:2] == ["systemctl", "show"]:
+            return Completed(0, shown(f"/usr/bin/containerd --config {own}"), "")
+        done: Completed = node.containerd(argv, timeout, stdin)
+        return done
+
+    monkeypatch.setattr(run.RuntimeRun.__init__, "__defaults__", (execute,))
+    assert own in [change.name for change in call(node).changes]
+    assert text(node) == USERS

@@ -145,7 +145,7 @@ def test_lines_that_only_look_like_ours_stay(tmp_path: Path) -> None:
     call(root)
     kept = Path(root, MAIN).read_text()
     assert [line for line in LOOKS_LIKE_OURS.split("\n") if line not in kept.split("\n")] == []
-    added = 'metrics = """\n  # zerocopy.rdma\n"""\n'
+    added = '[metrics]\naddress = """\n  # zerocopy.rdma\n"""\n'
     Path(root, MAIN).write_text(kept + added)
     call(root)
     call(root, state="absent")

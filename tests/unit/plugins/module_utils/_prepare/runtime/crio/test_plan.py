@@ -146,3 +146,19 @@ def test_a_longer_timeout_is_kept(tmp_path: Path, name: str) -> None:
     nri = next(file.content or "" for file in plan.wanted if file.path.endswith("nri.conf"))
     assert ("request_timeout" in nri, "registration_timeout" in nri) == (False, True)
     assert plan.effective.get("nri", ("plugin_request_timeout",)) == "300s"
+
+
+def test_connections_that_are_closed_are_opened(tmp_path: Path) -> None:
+    theirs = tmp_path / "etc/crio/crio.conf.d/10-theirs.conf"
+    theirs.parent.mkdir(parents=True)
+    for text, opened in (("", False), ("nri_disable_connections = true\n", True)):
+        theirs.write_text(f"[crio.nri]\n{text}")
+        plan = planned(Files(str(tmp_path)))
+        nri = next(file.content or "" for file in plan.wanted if file.path.endswith("nri.conf"))
+        assert ("nri_disable_connections = false\n" in nri, plan.effective.nri_enabled) == (opened, True)
+        assert plan.before.nri_enabled is not opened
+    theirs.rename(theirs.with_name("99-theirs.conf"))
+    with pytest.raises(
+        HostError, match=r"99-theirs\.conf is read after .* and sets crio\.nri\.nri_disable_connections to"
+    ):
+        planned(Files(str(tmp_path)))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import List, Tuple
 
 import pytest
@@ -91,3 +92,51 @@ def test_a_template_of_k3s() -> None:
         "  disable = false  # zerocopy.rdma\n"
     )
     assert edit.strip(edited, template) == template
+
+
+OURS = "/etc/x.toml"
+
+
+@pytest.mark.parametrize(
+    ("before", "added", "left"),
+    [
+        ("", '["/etc/x.toml", "kata.toml"]', 'imports = ["/etc/x.toml", "kata.toml"]\n'),
+        ("", '[ "/etc/x.toml" ]', ""),
+        ('imports = ["a.toml"]  # these\n', '["a.toml", "/etc/x.toml"]', 'imports = ["a.toml"]  # these\n'),
+        (
+            'imports = ["a.toml"]  # these\n',
+            '["a.toml", "/etc/x.toml", "kata.toml"]',
+            'imports = ["a.toml", "/etc/x.toml", "kata.toml"]\n',
+        ),
+        ('imports = ["a.toml"]\n', '["/etc/x.toml"]', 'imports = ["/etc/x.toml"]\n'),
+    ],
+)
+def test_imports_that_others_have_changed_in_our_line_lose_only_the_mark(before: str, added: str, left: str) -> None:
+    original = f"version = 2\n{before}[debug]\n"
+    edited = edit.add_imports(original, "main", [OURS])
+    changed = re.sub(r"(?m)^imports = .*?\](?=  # zero)", f"imports = {added}", edited)
+    assert edit.strip(changed, original, OURS.__eq__) == f"version = 2\n{left}[debug]\n"
+
+
+def test_imports_over_several_lines() -> None:
+    original = 'imports = [\n  "a.toml", # one\n  "b.toml"]\n'
+    edited = edit.add_imports(original, "main", [OURS])
+    assert edit.strip(edited, original, OURS.__eq__) == original
+    changed = edited.replace('.toml"]', '.toml", "kata.toml"]', 1)
+    assert edit.strip(changed, original, OURS.__eq__) == (
+        'imports = [\n  "a.toml", # one\n  "b.toml", "/etc/x.toml", "kata.toml"]\n'
+    )
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_header_of_ours_stays_with_the_keys_of_others_below_it(newline: str) -> None:
+    original = newline.join(["[debug]", '  level = "info"'])
+    edited = edit.set_keys(original, "main", [((*NRI, "disable"), False), ((*NRI, "plugin_request_timeout"), "30s")])
+    added = f"  plugin_path = '/opt'{newline}"
+    header = f'[plugins."io.containerd.nri.v1.nri"]{newline}'
+    assert edit.strip(edited + added, original) == f"{original}{newline}{header}{added}"
+    kept = edit.strip(edited + added, original, copied=lambda path: path[-1] == "disable")
+    assert kept == f"{original}{newline}{header}  disable = false{newline}{added}"
+    # A table of their own needs nothing of ours, unless ours has copied defaults.
+    table = f'[plugins."io.containerd.nri.v1.nri".default_validator]{newline}'
+    assert edit.strip(edited + table, original) == f"{original}{newline}{table}"
