@@ -173,3 +173,29 @@ def test_a_bad_host_is_told_and_stops_no_other_one(check: bool, tmp_path: Path) 
     root = path.name.partition(".")[0]
     assert content[f"{root}/hosts/h1/journal/kubelet.log"] == b"fine\n"
     assert json.loads(content[f"{root}/controller/health/health.json"]) == {"hosts": {"h1": "now"}}
+
+
+def test_what_is_nested_too_deeply_is_told_and_stops_no_other_host(tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _level in range(450):
+        deep = {"a": deep}
+    (tmp_path / "verify.json").write_text(json.dumps(deep))
+    sent = {"files": {"journal/kubelet.log": "fine\n"}, "missing": {}, "cut": {}}
+    hosts = {
+        "h1": host("h1", __rdma_support_node=sent, __rdma_support_figures={"figures": deep}),
+        "h2": host("h2", __rdma_support_node=sent, __rdma_support_figures={"figures": {"a": 1}}),
+    }
+    given = options(
+        module, directory=str(tmp_path / "support"), verify=str(tmp_path), cluster={"skipped": True}, plan_failure="why"
+    )
+    context = play(hosts)
+    context["groups"] = {"all": [*hosts]}
+    found = _support.bundle(context, given, False)
+    why = {entry["what"]: entry["why"] for entry in found["missing"]}
+    assert why["hosts/h1/exporter.json"] == "it is nested too deeply to be read"
+    assert why["controller/verify/verify.json"].endswith("it is nested too deeply to be read")
+    path = Path(found["path"])
+    content = members(path.read_bytes())
+    root = path.name.partition(".")[0]
+    assert content[f"{root}/hosts/h1/journal/kubelet.log"] == b"fine\n"
+    assert json.loads(content[f"{root}/hosts/h2/exporter.json"]) == {"a": 1}
