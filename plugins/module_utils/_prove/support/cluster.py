@@ -29,6 +29,8 @@ _LINES = 5_000
 # Log bytes of one container that are read: the API server cuts the newest of them, so more are asked for than kept.
 _READ_MOST = 1 << 24
 _OF_PODS = "pods.json"
+# A pod that is stuck before its containers start says so only of those that initialize it.
+_STATUSES = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}
 
 
 class _Look:
@@ -137,13 +139,17 @@ def _is_driver(pod: Object) -> bool:
 def _state(pod: Object) -> Dict[str, Any]:
     own, status = metadata(pod), pod.get("status") or {}
     parts = ("name", "image", "imageID", "ready", "restartCount", "state", "lastState")
+    of_kinds = {
+        kind: [{part: each.get(part) for part in parts} for each in status.get(name) or []]
+        for kind, name in _STATUSES.items()
+    }
     return {
         "name": own.get("name"),
         "namespace": own.get("namespace"),
         "node": (pod.get("spec") or {}).get("nodeName"),
         "phase": status.get("phase"),
         "conditions": status.get("conditions"),
-        "containers": [{part: each.get(part) for part in parts} for each in status.get("containerStatuses") or []],
+        **of_kinds,
     }
 
 
@@ -151,7 +157,8 @@ def _logs(pod: Object) -> Iterator[Dict[str, str]]:
     """Each log of a pod: that of a container, and that of the one before it, if it was restarted."""
     own = metadata(pod)
     namespace, name = host_file(str(own.get("namespace"))), host_file(str(own.get("name")))
-    for status in (pod.get("status") or {}).get("containerStatuses") or []:
+    known = pod.get("status") or {}
+    for status in [each for name in _STATUSES.values() for each in known.get(name) or []]:
         container = str(status.get("name"))
         for previous in ("", "previous.") if status.get("restartCount") else ("",):
             yield {

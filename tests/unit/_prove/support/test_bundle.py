@@ -127,6 +127,22 @@ def test_what_the_cluster_knows_of_chosen_nodes(server: Server, client: Client) 
     assert "pods is forbidden" in found.missing["pods.json (h1)"]
 
 
+def test_a_pod_that_is_stuck_before_its_containers_start(server: Server, client: Client) -> None:
+    stuck = pod("dranet-x", app="dranet")
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    stuck["status"]["initContainerStatuses"] = [{"name": "init", "restartCount": 7, "state": waiting}]
+    server.paths = {
+        "/api/v1/pods": (200, {}, {"items": [stuck]}),
+        "/api/v1/namespaces/kube-system/pods/dranet-x/log": (200, {}, b"no such device\n"),
+    }
+    found = cluster.gather(client, ["h1"], 24, 1_000_000)
+    (state,) = json.loads(found.files["pods.json"])
+    assert [each["state"] for each in state["initContainers"]] == [waiting]
+    assert [each["name"] for each in state["containers"]] == ["c"]
+    for log in ("init.log", "init.previous.log", "c.log"):
+        assert found.files[f"logs/kube-system_dranet-x_{log}"] == "no such device\n"
+
+
 def host(name: str, **registered: Any) -> dict[str, Any]:
     return {"inventory_hostname": name, "group_names": ["lab"], **registered}
 
