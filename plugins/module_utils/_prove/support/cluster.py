@@ -25,6 +25,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.host_file im
 
 # In labels and images of the pods of DRA drivers: DRANET, NVIDIA's (dra-driver-nvidia-gpu, k8s-dra-driver-gpu).
 _DRIVERS = ("dranet", "dra-driver")
+# Of one container. More is asked for, or nothing would tell a log that was cut.
 _LINES = 5_000
 # Log bytes of one container that are read: the API server cuts the newest of them, so more are asked for than kept.
 _READ_MOST = 1 << 24
@@ -113,11 +114,13 @@ class _Look:
                 self.found.missing[log["name"]] = str(answer)
             elif answer:
                 self.found.add(log["name"], answer)
-                if len(answer) >= _READ_MOST:
-                    self.found.cut[log["name"]] = f"not read beyond {_READ_MOST >> 20} MiB"
+                told = [f"more than {_LINES} lines: older ones left out"] if answer.count("\n", 0, -1) >= _LINES else []
+                told += [f"not read beyond {_READ_MOST >> 20} MiB"] if len(answer) >= _READ_MOST else []
+                if told:
+                    self.found.cut[log["name"]] = "; ".join(told)
 
     def _log(self, log: Mapping[str, str]) -> str:
-        query: Dict[str, Any] = {"container": log["container"], "tailLines": _LINES, "limitBytes": _READ_MOST}
+        query: Dict[str, Any] = {"container": log["container"], "tailLines": _LINES + 1, "limitBytes": _READ_MOST}
         query["sinceSeconds"] = self._hours * 3600
         if log["previous"]:
             query["previous"] = "true"

@@ -11,6 +11,7 @@ import stat
 import tarfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
@@ -141,6 +142,23 @@ def test_a_pod_that_is_stuck_before_its_containers_start(server: Server, client:
     assert [each["name"] for each in state["containers"]] == ["c"]
     for log in ("init.log", "init.previous.log", "c.log"):
         assert found.files[f"logs/kube-system_dranet-x_{log}"] == "no such device\n"
+
+
+@pytest.mark.parametrize(("lines", "is_cut"), [(5_000, False), (6_000, True)])
+def test_a_log_of_more_lines_than_are_asked_for_is_told(
+    lines: int, is_cut: bool, server: Server, client: Client
+) -> None:
+    def decide(_method: str, path: str, _body: bytes) -> Any:
+        if "/log?" not in path:
+            return 200, {}, {"items": [pod("dranet-x", app="dranet")] if path.startswith("/api/v1/pods") else []}
+        asked = int(parse_qs(urlsplit(path).query)["tailLines"][0])
+        return 200, {}, "".join(f"line {number}\n" for number in range(lines)[-asked:]).encode()
+
+    server.decide = decide
+    found = cluster.gather(client, ["h1"], 24, 1_000_000)
+    name = "logs/kube-system_dranet-x_c.log"
+    assert found.files[name].endswith(f"line {lines - 1}\n")
+    assert found.cut == ({name: "more than 5000 lines: older ones left out"} if is_cut else {})
 
 
 def host(name: str, **registered: Any) -> dict[str, Any]:
