@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support import archive, cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support.archive import Bundle
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support.gathered import Gathered
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.modules import support_bundle as module
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _support
@@ -159,6 +160,63 @@ def test_a_log_of_more_lines_than_are_asked_for_is_told(
     name = "logs/kube-system_dranet-x_c.log"
     assert found.files[name].endswith(f"line {lines - 1}\n")
     assert found.cut == ({name: "more than 5000 lines: older ones left out"} if is_cut else {})
+
+
+NODES = [f"h{number}" for number in range(40)]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request, "PATIENCE", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("answer", "why"), [(None, "no connection to the cluster"), ((503, {}, b"no server"), "no server (tried for 0 s")]
+)
+def test_an_api_server_that_does_not_answer_is_asked_once(
+    answer: Any, why: str, server: Server, client: Client
+) -> None:
+    server.decide = lambda *_asked: answer
+    found = cluster.gather(client, NODES, 24, 1_000_000)
+    assert len(server.seen) == 1
+    assert found.files == {}
+    assert list(found.missing) == ["everything"]
+    assert why in found.missing["everything"]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("until", ["/api/v1/nodes/", "/apis", "/api/v1/pods"])
+def test_of_an_api_server_that_goes_away_what_it_had_said_is_kept(until: str, server: Server, client: Client) -> None:
+    server.decide = lambda _method, path, _body: None if path.startswith(until) else (200, {}, {"items": []})
+    found = cluster.gather(client, NODES, 24, 1_000_000)
+    # Those that were under way.
+    assert sum(path.startswith(until) for _method, path, _headers, _body in server.seen) <= request.THREADS
+    assert ("nodes.json" in found.files) is (until != "/api/v1/nodes/")
+    assert found.missing.keys() - {"objects"} == {"everything else"}
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("is_up", [True, False])
+def test_a_kubelet_that_does_not_answer_costs_no_other_log(is_up: bool, server: Server, client: Client) -> None:
+    pods = [pod(f"dranet-{number}", app="dranet") for number in range(20)]
+    hangs = "/api/v1/namespaces/kube-system/pods/dranet-0/log"
+
+    def decide(_method: str, path: str, _body: bytes) -> Any:
+        if path.startswith(hangs) or (
+            path == "/version" and not is_up and any("/log" in seen[1] for seen in server.seen)
+        ):
+            return None
+        return 200, {}, b"fine\n" if "/log" in path else {"items": pods if path.startswith("/api/v1/pods") else []}
+
+    server.decide = decide
+    found = cluster.gather(client, ["h1"], 24, 1_000_000)
+    name = "logs/kube-system_dranet-0_c.log"
+    logs = [name for name in found.files if name.startswith("logs/")]
+    assert name not in logs
+    assert (name in found.missing) is is_up
+    assert ("everything else" in found.missing) is not is_up
+    assert len(logs) == 19 if is_up else len(logs) <= 19
 
 
 def host(name: str, **registered: Any) -> dict[str, Any]:
