@@ -33,6 +33,7 @@ _REGISTERED = {
     "exporter.json": ("__rdma_support_figures", "figures"),
 }
 _NODE = "__rdma_support_node"
+_TOO_DEEP = "it is nested too deeply to be read"
 
 
 def _failure(result: Map, skipped: str = "not gathered") -> str:
@@ -52,10 +53,14 @@ def _host(variables: Map, host: str, options: Map) -> Gathered:
     found = gathered.read(sent) if "files" in sent else Gathered(missing={"journal": _failure(sent)})
     for name, (variable, key) in _REGISTERED.items():
         result = _inventory.raw(variables, variable) or {"skipped": True}
-        if result.get(key):
-            found.add_data(name, plain(result[key]))
-        else:
-            found.missing[name] = _failure(result)
+        try:
+            if result.get(key):
+                found.add_data(name, plain(result[key]))
+            else:
+                found.missing[name] = _failure(result)
+        except RecursionError:
+            # A node's Python sends what it likes, and the other hosts are to have their bundle.
+            found.missing[name] = _TOO_DEEP
     without = options["plan_failure"] or "nothing was planned"
     if options["plan"]:
         _read(found, _plan_files.path_of(options["plan"], host), "plan.json", set())
@@ -69,13 +74,13 @@ def _host(variables: Map, host: str, options: Map) -> Gathered:
 def _read(found: Gathered, path: str, name: str, others: Set[str]) -> None:
     """A file of JSON on the controller, without what is about other hosts."""
     try:
-        value = json.loads(writing.read(path, follow=True))
+        found.add_data(name, archive.only(json.loads(writing.read(path, follow=True)), others))
     except FileNotFoundError:
         found.missing[name] = f"there is no {path}"
-    except (OSError, ValueError, RecursionError) as error:
+    except RecursionError:
+        found.missing[name] = f"{path}: {_TOO_DEEP}"
+    except (OSError, ValueError) as error:
         found.missing[name] = f"{path} cannot be read: {error}"
-    else:
-        found.add_data(name, archive.only(value, others))
 
 
 def _controller(context: Map, options: Map, others: Set[str]) -> Gathered:

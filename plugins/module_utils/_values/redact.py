@@ -22,19 +22,37 @@ MARK = "[redacted]"
 _WORDS = (
     "passw(?:or)?d|passphrase|passcode|secret|token|credential|api[-_.]?key|access[-_.]?key|private[-_.]?key"
     "|client[-_.]?key|client[-_.]?certificate|certificate[-_.]?authority[-_.]?data|signing[-_.]?key"
-    "|encryption[-_.]?key|[ms][am]?_key|authorization|cookie|amz[-_.]signature|dockercfg|dockerconfig|kubeconfig"
+    "|encryption[-_.]?key|[ms][am]?_key|s[am][- ]?key|authorization|cookie|amz[-_.]signature"
+    "|dockercfg|dockerconfig|kubeconfig"
 )
 # These only count as whole words of a name.
 _WHOLE = "auth|auths|pass|pwd|psk|sig|environment|env|envs"
 # Bounded, or many such words in one line would take for ever.
 _NAME = rf"(?:(?:{_WORDS})[\w.-]{{0,60}}|(?<![A-Za-z0-9])(?:{_WHOLE}))"
 _KEY = re.compile(rf"{_NAME}\\*[\"']?\]?\s*(?:=>|:=|[:=])[ \t]*", re.IGNORECASE)
-# --token VALUE
-_OPTION = re.compile(rf"(?<!\S)--?[\w-]{{0,200}}?(?:{_WORDS})[\w-]{{0,200}}[ \t]+(?=\S)", re.IGNORECASE)
+_OPTION_NAME = rf"--?[\w-]{{0,200}}?(?:{_WORDS})[\w-]{{0,200}}"
+# Between an option and its value: a blank, or what lists of arguments have there in JSON, YAML, Go, CRI and audit.
+_TO_VALUE = (
+    r"[ \t]+(?=\S)|[ \t]*\n[ \t]*-[ \t]+(?=\S)"
+    r"|\\*[\"'](?:[\s,]|\\{1,8}n){1,60}(?:(?:-[ \t]+)?(?=\\*[\"'])|(?:a\d{1,4}=|args?:[ \t]?)(?=\S))"
+)
+# In text that is quoted, a letter may stand for the end of a line.
+_OPTION = re.compile(rf"(?:(?<![\w-])|(?<=\\[nrt])){_OPTION_NAME}(?:{_TO_VALUE})", re.IGNORECASE)
+_OPTION_ALONE = re.compile(_OPTION_NAME, re.IGNORECASE)
 # name: X value: Y, as objects and CRI's messages have the variables of an environment.
 _PAIR = re.compile(
-    r"(?<![A-Za-z])(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?[A-Za-z_][\w.-]{0,200}\\*[\"']?\s*,?\s*\\*[\"']?value"
+    r"(?<![A-Za-z])(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?[A-Za-z_][\w.-]{0,200}\\*[\"']?(?:\s*,)?\s*\\*[\"']?value"
     r"\\*[\"']?\s*[:=][ \t]*",
+    re.IGNORECASE,
+)
+# The same in the other order. Bounded, as each value is looked through.
+_VALUE_FIRST = re.compile(r"(?<![A-Za-z])value\\*[\"']?\s*[:=][ \t]*(?=\\*[\"'])", re.IGNORECASE)
+_NAME_NEXT = re.compile(r"(?:\s*,)?\s*\\*[\"']?(?:name|key)\\*[\"']?\s*[:=]", re.IGNORECASE)
+_LONGEST_VALUE = 1 << 12
+# Keys of subnet managers have 64 bits. What mlx5 calls an mkey has 32, and is no secret.
+_SUBNET_KEY = re.compile(
+    r"(?<![A-Za-z0-9])((?:(?:[ms]|s[am])[-_]|s[am] ?)key[^\w\n]{1,40}|m ?key[^\w\n]{1,40}(?=0x[0-9a-f]{9}))"
+    r"0x[0-9a-f]{1,16}(?![0-9a-z])",
     re.IGNORECASE,
 )
 _SECRET_NAME = re.compile(rf".*?{_NAME}", re.IGNORECASE | re.DOTALL)
@@ -48,6 +66,12 @@ _PREFIX = re.compile(r"\d{4}-\d\d-\d\dT\S{8,30} \S{1,255} [^\s:\[]{1,255}(?:\[\d
 _ENVIRONMENT = re.compile(r"\b(Environment=)(?:[^\n\\]|\\.|\\\n)*")
 _SCHEMES = re.compile(r"\b(Bearer|Basic)\s+[^\s\"',;\\]{4,}", re.IGNORECASE)
 _URL = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s\"'<>`]{0,512}@")
+# A proxy's address, as variables have it without a scheme.
+_PROXY = re.compile(
+    r"(proxy[\w-]{0,20}\\*[\"']?[ \t]{0,5}[=: ][ \t]{0,5}\\*[\"']?)(?![a-z][a-z0-9+.-]{0,30}://)"
+    r"[^\s\"'<>`/:@]{1,128}:[^\s\"'<>`]{0,512}@(?!sha\d)",
+    re.IGNORECASE,
+)
 _TOKENS = re.compile(
     r"\beyJ[\w-]{4,}(?:\.[\w-]*)+"  # JSON Web Token
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
@@ -66,10 +90,11 @@ _FULL_PEM_LINE = 60
 def text(value: str) -> str:
     """The text without secrets. What was redacted once stays as it is."""
     found = _ENVIRONMENT.sub(rf"\1{MARK}", _pem(value))
+    found = _SUBNET_KEY.sub(rf"\1{MARK}", _without_values_before_names(found))
     for pattern in (_PAIR, _KEY, _OPTION):
         found = _named(found, pattern)
     found = _SCHEMES.sub(rf"\1 {MARK}", found)
-    found = _URL.sub(rf"\1{MARK}@", found)
+    found = _PROXY.sub(rf"\1{MARK}@", _URL.sub(rf"\1{MARK}@", found))
     found = _TOKENS.sub(MARK, found)
     return _LONG.sub(lambda match: MARK if _is_random(match[0]) else match[0], found)
 
@@ -79,7 +104,7 @@ def data(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {text(str(name)): _named_value(str(name), own, value) for name, own in value.items()}
     if isinstance(value, (list, tuple)):
-        return [data(each) for each in value]
+        return [MARK if _is_value_of(before, each) else data(each) for before, each in zip([None, *value], value)]
     return text(value) if isinstance(value, str) else value
 
 
@@ -89,8 +114,15 @@ def _named_value(name: str, value: Any, siblings: Mapping[str, Any]) -> Any:
     if name.lower() in ("env", "envs", "environment"):
         return _environment(value)
     # An entry of an environment, wherever it is.
-    of_environment = name == "value" and set(siblings) <= {"name", "value", "key"} and len(siblings) > 1
+    of_environment = name == "value" and set(siblings) <= {"name", "value", "key", "valueFrom"} and len(siblings) > 1
     return MARK if of_environment or is_secret_name(name) else data(value)
+
+
+def _is_value_of(before: Any, value: Any) -> bool:
+    """Whether arguments of a command have a secret there: ``before`` is the one in front of it."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or not isinstance(before, str):
+        return False
+    return bool(value != "" and _OPTION_ALONE.fullmatch(before))
 
 
 def _environment(value: Any) -> Any:
@@ -125,6 +157,21 @@ def _named(value: str, pattern: re.Pattern[str]) -> str:
         kept, end = _value(value, match.end())
         parts += [value[at : match.end()], kept]
         at = end
+
+
+def _without_values_before_names(value: str) -> str:
+    parts: List[str] = []
+    at = 0
+    for match in _VALUE_FIRST.finditer(value):
+        near = value[match.end() : match.end() + _LONGEST_VALUE]
+        opening = _OPENING.match(near)
+        if opening is None or match.start() < at:
+            continue
+        end = match.end() + _closing(near, opening)
+        if _NAME_NEXT.match(value, end):
+            parts += [value[at : match.end()], opening[0], MARK, opening[0]]
+            at = end
+    return "".join(parts) + value[at:]
 
 
 def _value(value: str, start: int) -> Tuple[str, int]:

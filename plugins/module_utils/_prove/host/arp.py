@@ -83,8 +83,9 @@ def _probe(netdev: str, addresses: Sequence[str], own: FrozenSet[bytes]) -> Dict
                 wire.send(probe_frame(mac, address))
             deadline = time.monotonic() + _EVERY
             while True:
-                ready, _w, _x = select.select([wire], [], [], max(0.0, deadline - time.monotonic()))
-                if not ready:
+                # Also while frames keep coming: in a broadcast storm there is always another.
+                left = deadline - time.monotonic()
+                if left <= 0 or not select.select([wire], [], [], left)[0]:
                     break
                 frame = wire.recv(2048)
                 for address in addresses:

@@ -11,13 +11,13 @@ Of pods, only names, images and states are taken: specifications have environmen
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support.gathered import Gathered
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import pages
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.discovery import ACCEPT, Api
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.dra_version import GROUP
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError, GivenUpError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import GroupKind, Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.dra.driver.objects import GROUP_OF_PODS
@@ -25,27 +25,65 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._values.host_file im
 
 # In labels and images of the pods of DRA drivers: DRANET, NVIDIA's (dra-driver-nvidia-gpu, k8s-dra-driver-gpu).
 _DRIVERS = ("dranet", "dra-driver")
+# Of one container. More is asked for, or nothing would tell a log that was cut.
 _LINES = 5_000
 # Log bytes of one container that are read: the API server cuts the newest of them, so more are asked for than kept.
 _READ_MOST = 1 << 24
 _OF_PODS = "pods.json"
+# A pod that is stuck before its containers start says so only of those that initialize it.
+_STATUSES = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}
+
+_In = TypeVar("_In")
+_Answer = TypeVar("_Answer")
 
 
 class _Look:
     def __init__(self, client: Client, nodes: Sequence[str], hours: int) -> None:
         self._client, self._nodes, self._hours = client, list(dict.fromkeys(nodes)), hours
         self.found = Gathered()
+        self._end: Optional[GivenUpError] = None
 
-    def version(self) -> None:
+    def all(self) -> None:
+        """As much as there is, until the API server does not answer: then only that is told."""
+        try:
+            for part in (self._version, self._of_nodes, self._objects, self._pods):
+                part()
+                if self._end is not None:
+                    raise self._end
+        except GivenUpError as error:
+            self.found.missing["everything else" if self.found.files else "everything"] = str(error)
+
+    def _missing(self, name: str, error: ClusterError) -> None:
+        if isinstance(error, GivenUpError):
+            raise error
+        self.found.missing[name] = str(error)
+
+    def _asked(self, call: Callable[[], _Answer]) -> _Answer:
+        """What a request returns, of several at a time: after the first that waited in vain, none is sent."""
+        if self._end is not None:
+            raise self._end
+        try:
+            return call()
+        except GivenUpError as error:
+            self._end = error
+            raise
+
+    def _each(
+        self, call: Callable[[_In], _Answer], items: Sequence[_In]
+    ) -> List[Tuple[_In, Union[_Answer, ClusterError]]]:
+        """Each item with its answer, if there was one."""
+        answers = self._client.map(lambda item: self._asked(lambda: call(item)), items)
+        return [(item, answer) for item, answer in zip(items, answers) if not isinstance(answer, GivenUpError)]
+
+    def _version(self) -> None:
         try:
             self.found.add_data("version.json", self._client.get("/version"))
         except ClusterError as error:
-            self.found.missing["version.json"] = str(error)
+            self._missing("version.json", error)
 
-    def nodes(self) -> None:
+    def _of_nodes(self) -> None:
         known: Dict[str, Any] = {}
-        answers = self._client.map(lambda node: self._client.find(f"/api/v1/nodes/{host_file(node)}"), self._nodes)
-        for node, answer in zip(self._nodes, answers):
+        for node, answer in self._each(lambda name: self._client.find(f"/api/v1/nodes/{host_file(name)}"), self._nodes):
             if isinstance(answer, ClusterError) or answer is None:
                 why = "no such node in the cluster" if answer is None else str(answer)
                 self.found.missing[f"nodes.json ({node})"] = why
@@ -56,14 +94,15 @@ class _Look:
                 "taints": spec.get("taints"),
                 **{name: status.get(name) for name in ("allocatable", "capacity", "conditions", "nodeInfo")},
             }
-        self.found.add_data("nodes.json", known)
+        if known or self._end is None:
+            self.found.add_data("nodes.json", known)
 
-    def objects(self) -> None:
+    def _objects(self) -> None:
         """DRA's objects, as far as they are about these nodes."""
         try:
             api = Api(self._client.all(lambda root: self._client.get(root, accept=ACCEPT), ["/api", "/apis"]))
         except ClusterError as error:
-            self.found.missing["objects"] = str(error)
+            self._missing("objects", error)
             return
         for kind, is_about in (
             ("ResourceSlice", self._of_slice),
@@ -78,7 +117,7 @@ class _Look:
             try:
                 items = pages.read(self._client, resource.path(), None, lambda item: [item])
             except ClusterError as error:
-                self.found.missing[name] = str(error)
+                self._missing(name, error)
             else:
                 self.found.add_data(name, [_bare(item) for item in items if is_about(item)])
 
@@ -95,31 +134,42 @@ class _Look:
         selector = (item.get("spec") or {}).get("deviceSelector") or {}
         return selector.get("pool") is None or selector.get("pool") in self._nodes
 
-    def pods(self) -> None:
+    def _pods(self) -> None:
         """The pods of drivers on these nodes, and their logs."""
         found: List[Object] = []
-        for node in self._nodes:
-            try:
-                query = {"fieldSelector": f"spec.nodeName={node}"}
-                found += pages.read(self._client, "/api/v1/pods", query, lambda pod: [pod] if _is_driver(pod) else [])
-            except ClusterError as error:
-                self.found.missing[f"{_OF_PODS} ({node})"] = str(error)
-        self.found.add_data(_OF_PODS, [_state(pod) for pod in found])
+        for node, pods in self._each(self._drivers, self._nodes):
+            if isinstance(pods, ClusterError):
+                self.found.missing[f"{_OF_PODS} ({node})"] = str(pods)
+            else:
+                found += pods
+        if found or self._end is None:
+            self.found.add_data(_OF_PODS, [_state(pod) for pod in found])
         logs = [log for pod in found for log in _logs(pod)]
-        for log, answer in zip(logs, self._client.map(self._log, logs)):
+        for log, answer in self._each(self._log, logs):
             if isinstance(answer, ClusterError):
                 self.found.missing[log["name"]] = str(answer)
             elif answer:
                 self.found.add(log["name"], answer)
-                if len(answer) >= _READ_MOST:
-                    self.found.cut[log["name"]] = f"not read beyond {_READ_MOST >> 20} MiB"
+                told = [f"more than {_LINES} lines: older ones left out"] if answer.count("\n", 0, -1) >= _LINES else []
+                told += [f"not read beyond {_READ_MOST >> 20} MiB"] if len(answer) >= _READ_MOST else []
+                if told:
+                    self.found.cut[log["name"]] = "; ".join(told)
+
+    def _drivers(self, node: str) -> List[Object]:
+        query = {"fieldSelector": f"spec.nodeName={node}"}
+        return pages.read(self._client, "/api/v1/pods", query, lambda pod: [pod] if _is_driver(pod) else [])
 
     def _log(self, log: Mapping[str, str]) -> str:
-        query: Dict[str, Any] = {"container": log["container"], "tailLines": _LINES, "limitBytes": _READ_MOST}
+        query: Dict[str, Any] = {"container": log["container"], "tailLines": _LINES + 1, "limitBytes": _READ_MOST}
         query["sinceSeconds"] = self._hours * 3600
         if log["previous"]:
             query["previous"] = "true"
-        return self._client.text(log["path"], query)
+        try:
+            return self._client.text(log["path"], query)
+        except GivenUpError as error:
+            # Where a kubelet hangs there is no answer either, and the others have theirs.
+            self._client.get("/version")
+            raise ClusterError(str(error)) from error
 
 
 def _bare(item: Object) -> Object:
@@ -137,13 +187,17 @@ def _is_driver(pod: Object) -> bool:
 def _state(pod: Object) -> Dict[str, Any]:
     own, status = metadata(pod), pod.get("status") or {}
     parts = ("name", "image", "imageID", "ready", "restartCount", "state", "lastState")
+    of_kinds = {
+        kind: [{part: each.get(part) for part in parts} for each in status.get(name) or []]
+        for kind, name in _STATUSES.items()
+    }
     return {
         "name": own.get("name"),
         "namespace": own.get("namespace"),
         "node": (pod.get("spec") or {}).get("nodeName"),
         "phase": status.get("phase"),
         "conditions": status.get("conditions"),
-        "containers": [{part: each.get(part) for part in parts} for each in status.get("containerStatuses") or []],
+        **of_kinds,
     }
 
 
@@ -151,7 +205,8 @@ def _logs(pod: Object) -> Iterator[Dict[str, str]]:
     """Each log of a pod: that of a container, and that of the one before it, if it was restarted."""
     own = metadata(pod)
     namespace, name = host_file(str(own.get("namespace"))), host_file(str(own.get("name")))
-    for status in (pod.get("status") or {}).get("containerStatuses") or []:
+    known = pod.get("status") or {}
+    for status in [each for name in _STATUSES.values() for each in known.get(name) or []]:
         container = str(status.get("name"))
         for previous in ("", "previous.") if status.get("restartCount") else ("",):
             yield {
@@ -165,9 +220,6 @@ def _logs(pod: Object) -> Iterator[Dict[str, str]]:
 def gather(client: Client, nodes: Sequence[str], hours: int, most: int) -> Gathered:
     """Files of together at most ``most`` characters for each node. What cannot be had is told, and no error."""
     look = _Look(client, nodes, hours)
-    look.version()
-    look.nodes()
-    look.objects()
-    look.pods()
+    look.all()
     look.found.bound(most * max(1, len(nodes)))
     return look.found

@@ -6,7 +6,8 @@
 
 """Logs of systemd's journal, of which anyone on the node may have written any amount.
 
-``journalctl`` (systemd 219 and newer) gives the newest lines in the order of time.
+``journalctl`` (systemd 219 and newer) prints the newest message first, and is ended when there is enough. It gets no
+``--lines``: with ``--since`` many versions, such as 252, print the oldest messages then, and no hint of others.
 """
 
 from __future__ import annotations
@@ -17,18 +18,15 @@ import re
 import signal
 import subprocess
 import threading
-from collections import deque
-from typing import Deque, List, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import command
 
-# Lines of one log, bytes of it that are read at most, and seconds that this may take.
-_LINES = 50_000
-_READ_MOST = 1 << 28
 _SECONDS = 60.0
 _CHUNK = 1 << 16
 # Other lines of a message are indented.
-_MESSAGE = re.compile(rb"\n(?![ \t\n])")
+_BETWEEN = re.compile(rb"\n(?=[^ \t\n])")
+_WHOLE = re.compile(rb".*\n(?=[^ \t\n])", re.DOTALL)
 
 
 class JournalError(Exception):
@@ -36,11 +34,11 @@ class JournalError(Exception):
 
 
 def arguments(root: str, hours: int, matches: Sequence[str]) -> List[str]:
-    """The command for the messages of the last hours. Raises JournalError."""
+    """The command for the messages of the last hours, the newest one first. Raises JournalError."""
     tool = command.find("journalctl")
     if not tool:
         raise JournalError("there is no journalctl")
-    found = [tool, "--no-pager", "--quiet", "--utc", "--output=short-iso", f"--lines={_LINES}"]
+    found = [tool, "--no-pager", "--quiet", "--utc", "--output=short-iso", "--reverse"]
     found.append(f"--since=-{hours}h")
     if root != "/":
         directory = os.path.join(root, "var/log/journal")
@@ -56,13 +54,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def tail(argv: Sequence[str], most: int, seconds: float = _SECONDS, read_most: int = _READ_MOST) -> Tuple[str, str]:
-    """The last bytes that a command prints, from the beginning of a line, and what is wrong with them.
+def newest(argv: Sequence[str], most: int, seconds: float = _SECONDS) -> Tuple[str, str]:
+    """The first messages that a command prints, of together at most so many bytes, the last one first.
 
-    Raises JournalError.
+    Also what is wrong with them. Raises JournalError.
     """
-    parts: Deque[bytes] = deque()
-    kept = read = 0
+    read = bytearray()
     with subprocess.Popen(  # noqa: S603  (a list, so no shell)
         list(argv),
         stdin=subprocess.DEVNULL,
@@ -81,31 +78,29 @@ def tail(argv: Sequence[str], most: int, seconds: float = _SECONDS, read_most: i
         timer.start()
         try:
             output = process.stdout
-            while output is not None and read < read_most:
+            while output is not None and len(read) <= most:
                 part = output.read1(_CHUNK)  # type: ignore[attr-defined]  # of a BufferedReader
                 if not part:
                     break
-                parts.append(part)
-                kept, read = kept + len(part), read + len(part)
-                while kept - len(parts[0]) > most:
-                    kept -= len(parts.popleft())
-            is_full = read >= read_most
+                read += part
+            is_full = len(read) > most
             if is_full:
                 _kill(process)
             error = process.stderr.read(_CHUNK).decode("utf-8", "replace") if process.stderr else ""
             status = process.wait()
         finally:
             timer.cancel()
-    text = b"".join(parts)
-    if read > len(text) or len(text) > most:
-        # A secret may have begun before: neither a line nor a message of several lines is cut.
-        start = _MESSAGE.search(text, max(0, len(text) - most))
-        text = text[start.end() :] if start else b""
-    why = f"it did not end within {seconds:g} s" if late.is_set() else ""
-    why = why or (f"more than {read_most >> 20} MiB" if is_full else "")
+    why = f"more than {most} bytes" if is_full else f"it did not end within {seconds:g} s" if late.is_set() else ""
+    text = bytes(read)
+    if is_full:
+        # A secret may end after this: neither a line nor a message of several lines is cut.
+        whole = _WHOLE.match(text, 0, most + 1)
+        text = whole[0] if whole else b""
+    elif why:
+        text = text[: text.rfind(b"\n") + 1]
     if not text and (why or status):
         lines = error.strip().splitlines()
         raise JournalError(why or (lines[-1] if lines else f"exit status {status}"))
-    lost = read - len(text)
-    told = [f"{lost} older bytes left out" if lost else "", f"not read to its end: {why}" if why else ""]
-    return text.decode("utf-8", "replace"), "; ".join(filter(None, told))
+    messages = _BETWEEN.split(text[:-1] if text.endswith(b"\n") else text)
+    text = b"".join(message + b"\n" for message in reversed(messages)) if text else b""
+    return text.decode("utf-8", "replace"), f"older messages left out: {why}" if why else ""

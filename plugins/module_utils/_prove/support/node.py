@@ -58,7 +58,7 @@ def _logs(found: Gathered, root: str, hours: int, most: int) -> None:
     for name, match in {_KERNEL: "_TRANSPORT=kernel", **sources}.items():
         file = f"journal/{name}.log"
         try:
-            text, cut = journal.tail(journal.arguments(root, hours, [match]), most)
+            text, cut = journal.newest(journal.arguments(root, hours, [match]), most)
         except (journal.JournalError, OSError) as error:
             found.missing[file] = str(error)
             continue

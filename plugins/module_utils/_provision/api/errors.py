@@ -16,6 +16,10 @@ class ClusterError(Exception):
     """Something in the cluster, or in what was asked for, makes the change impossible. The message is for the user."""
 
 
+class GivenUpError(ClusterError):
+    """A request was repeated for as long as that makes sense: another one will most likely fare no better."""
+
+
 class ApiError(ClusterError):
     """The API server answered with an error: its HTTP status and the ``Status`` object of the answer."""
 

@@ -28,7 +28,11 @@ except ImportError:
     HTTPError = OSError  # type: ignore[misc, assignment]
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.answers import decoded
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ApiError, ClusterError
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import (
+    ApiError,
+    ClusterError,
+    GivenUpError,
+)
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.selection import SELECTION
 
@@ -236,13 +240,13 @@ class Client:
             pause = asked or delay
             if time.monotonic() + pause > deadline:
                 told = f"{error} (tried for {PATIENCE:.0f} s: {method} {path})"
-                raise ClusterError(told) if self._reached else self._unreached(told)
+                raise GivenUpError(told) if self._reached else self._unreached(told)
             time.sleep(pause)
             repeated = True
             delay = min(delay * 2, _LONGEST_DELAY)
 
-    def _unreached(self, why: str) -> ClusterError:
-        return ClusterError(f"no connection to the cluster with {self._credentials}: {why}. {SELECTION}")
+    def _unreached(self, why: str) -> GivenUpError:
+        return GivenUpError(f"no connection to the cluster with {self._credentials}: {why}. {SELECTION}")
 
     def _error(self, response: Any, repeated: bool = False) -> ApiError:
         content = _json(response.data)

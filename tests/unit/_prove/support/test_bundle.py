@@ -11,6 +11,7 @@ import stat
 import tarfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support import archive, cluster
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support.archive import Bundle
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prove.support.gathered import Gathered
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import request
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client
 from ansible_collections.zerocopy.rdma.plugins.modules import support_bundle as module
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _support
@@ -127,6 +129,96 @@ def test_what_the_cluster_knows_of_chosen_nodes(server: Server, client: Client) 
     assert "pods is forbidden" in found.missing["pods.json (h1)"]
 
 
+def test_a_pod_that_is_stuck_before_its_containers_start(server: Server, client: Client) -> None:
+    stuck = pod("dranet-x", app="dranet")
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    stuck["status"]["initContainerStatuses"] = [{"name": "init", "restartCount": 7, "state": waiting}]
+    server.paths = {
+        "/api/v1/pods": (200, {}, {"items": [stuck]}),
+        "/api/v1/namespaces/kube-system/pods/dranet-x/log": (200, {}, b"no such device\n"),
+    }
+    found = cluster.gather(client, ["h1"], 24, 1_000_000)
+    (state,) = json.loads(found.files["pods.json"])
+    assert [each["state"] for each in state["initContainers"]] == [waiting]
+    assert [each["name"] for each in state["containers"]] == ["c"]
+    for log in ("init.log", "init.previous.log", "c.log"):
+        assert found.files[f"logs/kube-system_dranet-x_{log}"] == "no such device\n"
+
+
+@pytest.mark.parametrize(("lines", "is_cut"), [(5_000, False), (6_000, True)])
+def test_a_log_of_more_lines_than_are_asked_for_is_told(
+    lines: int, is_cut: bool, server: Server, client: Client
+) -> None:
+    def decide(_method: str, path: str, _body: bytes) -> Any:
+        if "/log?" not in path:
+            return 200, {}, {"items": [pod("dranet-x", app="dranet")] if path.startswith("/api/v1/pods") else []}
+        asked = int(parse_qs(urlsplit(path).query)["tailLines"][0])
+        return 200, {}, "".join(f"line {number}\n" for number in range(lines)[-asked:]).encode()
+
+    server.decide = decide
+    found = cluster.gather(client, ["h1"], 24, 1_000_000)
+    name = "logs/kube-system_dranet-x_c.log"
+    assert found.files[name].endswith(f"line {lines - 1}\n")
+    assert found.cut == ({name: "more than 5000 lines: older ones left out"} if is_cut else {})
+
+
+NODES = [f"h{number}" for number in range(40)]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request, "PATIENCE", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("answer", "why"), [(None, "no connection to the cluster"), ((503, {}, b"no server"), "no server (tried for 0 s")]
+)
+def test_an_api_server_that_does_not_answer_is_asked_once(
+    answer: Any, why: str, server: Server, client: Client
+) -> None:
+    server.decide = lambda *_asked: answer
+    found = cluster.gather(client, NODES, 24, 1_000_000)
+    assert len(server.seen) == 1
+    assert found.files == {}
+    assert list(found.missing) == ["everything"]
+    assert why in found.missing["everything"]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("until", ["/api/v1/nodes/", "/apis", "/api/v1/pods"])
+def test_of_an_api_server_that_goes_away_what_it_had_said_is_kept(until: str, server: Server, client: Client) -> None:
+    server.decide = lambda _method, path, _body: None if path.startswith(until) else (200, {}, {"items": []})
+    found = cluster.gather(client, NODES, 24, 1_000_000)
+    # Those that were under way.
+    assert sum(path.startswith(until) for _method, path, _headers, _body in server.seen) <= request.THREADS
+    assert ("nodes.json" in found.files) is (until != "/api/v1/nodes/")
+    assert found.missing.keys() - {"objects"} == {"everything else"}
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("is_up", [True, False])
+def test_a_kubelet_that_does_not_answer_costs_no_other_log(is_up: bool, server: Server, client: Client) -> None:
+    pods = [pod(f"dranet-{number}", app="dranet") for number in range(20)]
+    hangs = "/api/v1/namespaces/kube-system/pods/dranet-0/log"
+
+    def decide(_method: str, path: str, _body: bytes) -> Any:
+        if path.startswith(hangs) or (
+            path == "/version" and not is_up and any("/log" in seen[1] for seen in server.seen)
+        ):
+            return None
+        return 200, {}, b"fine\n" if "/log" in path else {"items": pods if path.startswith("/api/v1/pods") else []}
+
+    server.decide = decide
+    found = cluster.gather(client, ["h1"], 24, 1_000_000)
+    name = "logs/kube-system_dranet-0_c.log"
+    logs = [name for name in found.files if name.startswith("logs/")]
+    assert name not in logs
+    assert (name in found.missing) is is_up
+    assert ("everything else" in found.missing) is not is_up
+    assert len(logs) == 19 if is_up else len(logs) <= 19
+
+
 def host(name: str, **registered: Any) -> dict[str, Any]:
     return {"inventory_hostname": name, "group_names": ["lab"], **registered}
 
@@ -173,3 +265,29 @@ def test_a_bad_host_is_told_and_stops_no_other_one(check: bool, tmp_path: Path) 
     root = path.name.partition(".")[0]
     assert content[f"{root}/hosts/h1/journal/kubelet.log"] == b"fine\n"
     assert json.loads(content[f"{root}/controller/health/health.json"]) == {"hosts": {"h1": "now"}}
+
+
+def test_what_is_nested_too_deeply_is_told_and_stops_no_other_host(tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _level in range(450):
+        deep = {"a": deep}
+    (tmp_path / "verify.json").write_text(json.dumps(deep))
+    sent = {"files": {"journal/kubelet.log": "fine\n"}, "missing": {}, "cut": {}}
+    hosts = {
+        "h1": host("h1", __rdma_support_node=sent, __rdma_support_figures={"figures": deep}),
+        "h2": host("h2", __rdma_support_node=sent, __rdma_support_figures={"figures": {"a": 1}}),
+    }
+    given = options(
+        module, directory=str(tmp_path / "support"), verify=str(tmp_path), cluster={"skipped": True}, plan_failure="why"
+    )
+    context = play(hosts)
+    context["groups"] = {"all": [*hosts]}
+    found = _support.bundle(context, given, False)
+    why = {entry["what"]: entry["why"] for entry in found["missing"]}
+    assert why["hosts/h1/exporter.json"] == "it is nested too deeply to be read"
+    assert why["controller/verify/verify.json"].endswith("it is nested too deeply to be read")
+    path = Path(found["path"])
+    content = members(path.read_bytes())
+    root = path.name.partition(".")[0]
+    assert content[f"{root}/hosts/h1/journal/kubelet.log"] == b"fine\n"
+    assert json.loads(content[f"{root}/hosts/h2/exporter.json"]) == {"a": 1}

@@ -69,7 +69,23 @@ PLACES: Dict[str, Callable[[str, str], str]] = {
     "toml": lambda name, secret: f"[header]\n  {name} = {json.dumps(secret, ensure_ascii=False)}",
     "toml list": lambda name, secret: f"{name} = [{json.dumps(secret, ensure_ascii=False)}]",
     "toml lines": lambda name, secret: f'{name} = """\n{secret}'.replace('Q"""', "Q") + '"""',
+    "pair, value first": lambda _name, secret: json.dumps({"value": secret, "name": "A"}, ensure_ascii=False),
     "option": lambda _name, secret: f"curl --oauth2-token {shlex.quote(secret)} x",
+    "option in quotes": lambda _name, secret: f'cmd="--token {secret}"',
+    "option in sh": lambda _name, secret: f"sh -c {shlex.quote('--token ' + secret)}",
+    "option after a line": lambda _name, secret: json.dumps(f"x \\\n--api-key {secret}", ensure_ascii=False),
+    "option of a kubelet": lambda _name, secret: f"&Container{{Name:c,Args:[--api-key {secret} --model m],Ports:[]}}",
+    "options": lambda _name, secret: json.dumps({"args": ["x", "--api-key", secret]}, ensure_ascii=False),
+    "options 1": lambda _name, secret: json.dumps(
+        {"msg": json.dumps(["-api-key", secret], ensure_ascii=False)}, ensure_ascii=False
+    ),
+    "options in lines": lambda _name, secret: json.dumps({"args": ["--api-key", secret]}, ensure_ascii=False, indent=2),
+    "options in yaml": lambda _name, secret: yaml.safe_dump(
+        {"args": ["--token", secret]}, allow_unicode=True, width=9999
+    ),
+    "options in go": lambda _name, secret: f'["x" "--token" {json.dumps(secret, ensure_ascii=False)}]',
+    "options of cri": lambda _name, secret: f'args:"--token" args:{json.dumps(secret, ensure_ascii=False)}',
+    "options of audit": lambda _name, secret: f'a1="--token" a2={json.dumps(secret, ensure_ascii=False)}',
 }
 
 
@@ -102,6 +118,35 @@ def test_no_planted_secret_is_left(place: str, name: str, secret: str, around: T
 def test_all_assignments_of_a_unit_are_values_of_an_environment(unit: str) -> None:
     found = redact.text(f"[Service]\nEnvironment={unit}\nUser=root\n")
     assert found == f"[Service]\nEnvironment={redact.MARK}\nUser=root\n"
+
+
+@settings(deadline=None)
+@given(secret=WORDS, user=WORDS, name=st.sampled_from(["http_proxy=", "HTTPS_PROXY: ", '"httpProxy":"', "--proxy "]))
+def test_credentials_of_a_proxy_without_a_scheme(secret: str, user: str, name: str) -> None:
+    for text in (secret, secret + "/p@q:r"):
+        found = redact.text(f"{name}{user}:{text}@proxy.example.org:3128 x")
+        assert secret not in found
+        assert user not in found
+        assert "proxy.example.org:3128 x" in found
+        assert redact.text(found) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "opensm --smkey {}",
+        "smkey={}",
+        " SM Key <{}>",
+        "m_key {}",
+        "M_Key:{}",
+        "Mkey:....................{}",
+        "sa_key {}",
+    ],
+)
+def test_keys_of_subnet_managers(text: str) -> None:
+    found = redact.text(text.format("0x1234567812345678"))
+    assert "1234" not in found
+    assert found.startswith(text.partition("{}")[0])
 
 
 @settings(deadline=None)
@@ -168,6 +213,19 @@ def test_the_values_of_an_environment_are_secret_whatever_their_name() -> None:
     assert found["args"] == ["MODE=abc"]
 
 
+def test_arguments_in_data_are_redacted_by_the_option_before_them() -> None:
+    value = {
+        "args": ["vllm", "--api-key", "xyz", "--model", "m", "--token", 5, "--secret"],
+        "command": ["--token", ["a"]],
+    }
+    found = redact.data(value)
+    mark = redact.MARK
+    assert found["args"] == ["vllm", "--api-key", mark, "--model", "m", "--token", mark, "--secret"]
+    assert found["command"] == ["--token", ["a"]]
+    assert redact.data(found) == found
+    assert redact.data({"name": "A", "value": "xyz", "valueFrom": None})["value"] == mark
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -178,6 +236,12 @@ def test_the_values_of_an_environment_are_secret_whatever_their_name() -> None:
         "6f0b2f5e-8f43-4a41-a9a3-0f7a9b4f6c55 in /var/lib/kubelet/pods/6f0b2f5e-8f43-4a41-a9a3-0f7a9b4f6c55/volumes",
         "--feature-gates=DynamicResourceAllocation=true,DRADeviceTaints=true",
         "keyring monkey author passenger environmental",
+        "mlx5_core 0000:1a:00.0: mkey 0x1234 psv 0x5, sm lid 0x1",
+        'msg="unknown flag: --token" err="exit status 2" value="3", other="x"',
+        '{"level":"info","value":"enabled","other":"--token"}',
+        'args=["--insecure-token"],"image":"vllm:1.0@sha256:9f86d081"',
+        "kube-proxy: registry.example.org:5000/proxy:v1@sha256:9f86d081 10.0.0.1@o2ib:10.0.0.2@o2ib:/lustre",
+        "name-token of a-secret-thing",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -197,6 +261,20 @@ def test_what_is_no_secret_stays(text: str) -> None:
         "-----END X-----\nAAAA\n" * 30_000,
         "secret='" * 15_000,
         "password:\n" + "  token:\n" * 15_000,
+        '--token",' + "," * 100_000,
+        "[-token" * 15_000,
+        "-token " + "-" * 100_000,
+        '"-token"\\n' * 10_000,
+        'name:"x"' + " " * 100_000,
+        'value:"x"' + " " * 100_000,
+        'value="' * 20_000,
+        'value:\\"value:"' * 10_000,
+        'value:"' + '\\"' * 30_000,
+        "proxy:" * 20_000,
+        "proxy=a:" + "a" * 100_000,
+        "proxy =  " * 15_000,
+        "m_key." * 20_000,
+        "sm key " + "." * 100_000,
     ],
     ids=lambda text: text[:20],
 )

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Dict, List
 
 import pytest
@@ -109,6 +111,42 @@ def test_who_claims_an_address() -> None:
     assert arp.claimant(arp.probe_frame(OTHER, "10.7.0.1"), "10.7.0.1", own) == OTHER
     assert arp.claimant(arp.probe_frame(MAC, "10.7.0.1"), "10.7.0.1", own) is None
     assert arp.claimant(b"\0" * 20, "10.7.0.1", own) is None
+
+
+class Storm:
+    """A wire on which a frame is there whenever one is looked for, a millisecond after the last one."""
+
+    def __init__(self) -> None:
+        self.now, self.frames, self.sent = 0.0, 0, 0
+
+    def __enter__(self) -> Storm:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        pass
+
+    def bind(self, _address: object) -> None:
+        pass
+
+    def getsockname(self) -> List[Any]:
+        return ["near", 0x0806, 0, 1, MAC]
+
+    def send(self, _frame: bytes) -> None:
+        self.sent += 1
+
+    def recv(self, _most: int) -> bytes:
+        self.now, self.frames = self.now + 0.001, self.frames + 1
+        assert self.frames < 2_000, "the probe does not end"
+        return reply(OTHER, b"\x0a\x07\0\x01") if self.frames == 500 else b"\xff" * 64
+
+
+def test_a_probe_ends_while_frames_keep_coming(monkeypatch: pytest.MonkeyPatch) -> None:
+    storm = Storm()
+    monkeypatch.setattr(socket, "socket", lambda *_arguments: storm)
+    monkeypatch.setattr(arp, "select", SimpleNamespace(select=lambda *_arguments: ([storm], [], [])))
+    monkeypatch.setattr(arp, "time", SimpleNamespace(monotonic=lambda: storm.now))
+    assert arp._probe("near", ["10.7.0.1", "10.7.0.3"], frozenset([MAC])) == {"10.7.0.1": OTHER}
+    assert (storm.sent, round(storm.now, 1)) == (6, 0.9)
 
 
 # Two network namespaces with one wire between them; both go when their processes end.

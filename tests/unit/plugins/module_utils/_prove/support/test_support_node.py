@@ -28,35 +28,52 @@ def shell(script: str) -> List[str]:
     return ["/bin/sh", "-c", script]
 
 
-def test_the_end_of_an_output_is_kept_from_the_beginning_of_a_message() -> None:
-    assert journal.tail(shell("echo a; echo b"), 100) == ("a\nb\n", "")
-    text, cut = journal.tail(shell("seq 1 100000"), 50)
-    assert text.splitlines()[-1] == "100000"
-    assert len(text) <= 50
-    assert all(len(line) == 5 for line in text.splitlines()[:-1])
-    assert cut == f"{588895 - len(text)} older bytes left out"
-    text, _cut = journal.tail(shell("echo key: '|'; echo '  secret'; echo '  part'; echo next"), 17)
-    assert text == "next\n"
+def test_the_newest_messages_are_kept_in_the_order_of_time() -> None:
+    assert journal.newest(shell("echo b; echo a"), 100) == ("a\nb\n", "")
+    assert journal.newest(shell("echo new; printf 'old\\n  more\\n\\n  end'"), 100) == (
+        "old\n  more\n\n  end\nnew\n",
+        "",
+    )
+    assert journal.newest(["true"], 100) == ("", "")
+    text, cut = journal.newest(shell("seq 100000 -1 1"), 50)
+    assert text.split() == [str(number) for number in range(99_993, 100_001)]
+    assert cut == "older messages left out: more than 50 bytes"
+
+
+@given(messages=st.lists(st.text("ab\n", max_size=6), min_size=1, max_size=6), most=st.integers(0, 60))
+@settings(deadline=None, max_examples=25)
+def test_no_message_is_cut(messages: List[str], most: int) -> None:
+    printed = ["> " + message.replace("\n", "\n  ") + "\n" for message in messages]
+    whole = "".join(printed)
+    kept = [printed[:count] for count in range(len(printed) + 1) if len("".join(printed[:count])) <= most][-1]
+    argv = ["printf", "%s", whole]
+    if not kept:
+        with pytest.raises(journal.JournalError, match=f"more than {most} bytes"):
+            journal.newest(argv, most)
+        return
+    text, cut = journal.newest(argv, most)
+    assert text == "".join(reversed(kept))
+    assert bool(cut) is (kept != printed)
 
 
 def test_an_output_without_end_is_given_up() -> None:
-    text, cut = journal.tail(["yes"], 1000, read_most=1 << 20)
-    assert 900 < len(text) <= 1000
-    assert "not read to its end: more than 1 MiB" in cut
-    with pytest.raises(journal.JournalError, match="more than 1 MiB"):
-        journal.tail(shell("head -c 99999999 /dev/zero"), 1000, read_most=1 << 20)
+    text, cut = journal.newest(["yes"], 1000)
+    assert len(text) == 1000
+    assert cut == "older messages left out: more than 1000 bytes"
+    with pytest.raises(journal.JournalError, match="more than 1000 bytes"):
+        journal.newest(shell("head -c 99999999 /dev/zero"), 1000)
 
 
 def test_a_command_that_hangs_is_given_up() -> None:
     with pytest.raises(journal.JournalError, match="did not end within"):
-        journal.tail(["tail", "-f", "/dev/null"], 100, seconds=0.2)
-    text, cut = journal.tail(shell("echo first; exec tail -f /dev/null"), 100, seconds=2)
-    assert (text, "not read to its end: it did not end within 2 s" in cut) == ("first\n", True)
+        journal.newest(["tail", "-f", "/dev/null"], 100, seconds=0.2)
+    text, cut = journal.newest(shell("echo new; printf 'half a li'; exec tail -f /dev/null"), 100, seconds=2)
+    assert (text, cut) == ("new\n", "older messages left out: it did not end within 2 s")
 
 
 def test_a_failure_is_told_in_the_words_of_the_tool() -> None:
     with pytest.raises(journal.JournalError, match="no such thing"):
-        journal.tail(shell("echo no such thing >&2; exit 3"), 100)
+        journal.newest(shell("echo no such thing >&2; exit 3"), 100)
 
 
 def test_a_recorded_journal_is_read_without_its_secrets(tmp_path: Path) -> None:
@@ -72,13 +89,36 @@ def test_a_recorded_journal_is_read_without_its_secrets(tmp_path: Path) -> None:
     assert "MIIEvQ" not in log
     assert "MzEfYyjiWA4R" not in log
     assert "Cable plugged" in found.files["journal/kernel.log"]
-    assert "line" in found.files["journal/kubelet.log"]
+    log_of_kubelet = found.files["journal/kubelet.log"]
+    assert log_of_kubelet.splitlines() == sorted(log_of_kubelet.splitlines())
     assert found.missing["journal"].startswith(f"no messages in the last {HOURS} h of crio, ")
     # Only what is of the last hour: nothing.
     assert node.gather(str(tmp_path), 1, 1_000_000).files == {}
     small = node.gather(str(tmp_path), HOURS, 600)
     assert sum(map(len, small.files.values())) <= 600
     assert "left out" in small.cut["journal/kubelet.log"]
+    assert small.files["journal/kubelet.log"].endswith(log_of_kubelet[-200:])
+
+
+def test_of_more_messages_than_are_kept_the_newest_ones_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for journalctl 252, which with --lines and --since prints the oldest of these hours."""
+    tool = tmp_path / "journalctl"
+    tool.write_text("""\
+#!/bin/sh
+order=cat lines=60000
+for argument; do
+    case $argument in --lines=*) lines=${argument#*=} ;; --reverse) order=tac ;; --unit=*) exit ;; esac
+done
+seq 1 60000 | head -n "$lines" | $order
+""")
+    tool.chmod(0o755)
+    monkeypatch.setattr(command, "find", lambda _tool: str(tool))
+    found = node.gather("/", 1, 10_000_000)
+    log = found.files["journal/kernel.log"]
+    assert (log[:2], log[-7:], found.cut) == ("1\n", "\n60000\n", {})
+    found = node.gather("/", 1, 100_000)
+    assert found.files["journal/kernel.log"].endswith("\n60000\n")
+    assert found.cut["journal/kernel.log"].startswith("older messages left out: more than 100000 bytes")
 
 
 def test_ledgers_are_read_and_no_links_of_others(tmp_path: Path) -> None:
