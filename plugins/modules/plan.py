@@ -35,6 +35,8 @@ options:
       - V(tags) only checks C(--tags) against the tags of this collection's playbooks that are run.
       - V(variables) is only what is wrong with the variables of the hosts of the play, by themselves and beside those
         of the whole inventory. It needs no facts.
+      - V(access) is only what is wrong with the variables that say which cluster the hosts of the play are in, which
+        must be the same on all of them.
       - V(strategies) is only RV(strategies), which takes variables alone.
       - V(api) fails if the API server cannot be used, or lacks an API that a strategy needs. It needs no facts.
       - V(node) has what the nodes themselves shall be, for the hosts of the batch (C(serial), by default the play) that
@@ -53,7 +55,7 @@ options:
         V(move). Fails if it cannot be planned. It asks the cluster nothing.
     type: list
     elements: str
-    choices: [tags, variables, strategies, api, node, waves, cluster, ofed, policies, move, moved]
+    choices: [tags, variables, access, strategies, api, node, waves, cluster, ofed, policies, move, moved]
     required: true
   state:
     description:

@@ -10,15 +10,36 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible import constants
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import fleet_wide
+from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api import kubeconfigs, selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import Problem, messages
+from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _inventory
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._plan_files import write_file
 
 # They mean another cluster or another user than a kubeconfig.
 _OTHERS = ("host", "api_key", "username", "password", "client_cert", "client_key")
+# Variables that say in which cluster a host is, with what counts without them.
+_DEFAULTS = {"rdma_cluster": "kubernetes", "rdma_kubeconfig": None, "rdma_context": None}
+
+
+def problems(hosts: Sequence[str], hostvars: _inventory.Hostvars) -> List[str]:
+    """Why these hosts are not known to be in one cluster. Nobody else's variables matter, valid or not."""
+    every: List[Tuple[str, Dict[str, Any]]] = []
+    found: List[Tuple[str, Problem]] = []
+    for host in hosts:
+        own, broken = _inventory.of_host(hostvars[host], {}, _DEFAULTS.__contains__)
+        values, wrong = plan_variables.converted(own, plan_variables.PLAYBOOKS)
+        found += [(host, problem) for problem in (*broken, *wrong)]
+        every.append((host, {name: value for name, value in values.items() if value != ""}))
+    told = {problem.variable for _host, problem in found}
+    for name in _DEFAULTS.keys() - told:
+        found += fleet_wide.different(name, every, _DEFAULTS[name])
+    return messages(found)
 
 
 def found(options: Mapping[str, Any], environ: Mapping[str, str]) -> Dict[str, Any]:

@@ -35,6 +35,9 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils._cluster_look import
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
 ALL, PUBLISHED, NOTHING = "all", "published", "nothing"
+# What is right where the cluster has sets of another rdma_hosts: to apply those of this one, and to remove them.
+_ONE_VALUE = ": a cluster has one value: run with that one, or run teardown with it first"
+_NONE_OF_THIS = ", and none from runs with this one: run teardown with that one"
 
 
 class Planned(NamedTuple):
@@ -74,11 +77,14 @@ def of_run(run_of: Fleet, options: Mapping[str, Any], ask: Ask) -> Planned:
             run_of.hosts, state, run_of.known, chosen, restarted, prepared=prepared, failed=failed
         )
         if answer:
-            other = _other_fleet(run_of, answer["others"])
+            other = _other_fleet(run_of, answer["others"], _ONE_VALUE)
             plan.problems = [*other, *obstacles(run_of, state, answer["networks"]), *plan.problems]
     else:
         state = state if answer else ClusterState()
         plan = cluster_plan.removal(run_of.hosts, state, run_of.known, chosen)
+        # Where there are sets of this value as well, either can go first.
+        if answer and not answer["parents"]:
+            plan.problems = [*_other_fleet(run_of, answer["others"], _NONE_OF_THIS), *plan.problems]
     if not chosen:
         _leaf_labels.add(run_of, plan, state, present)
     written = steps.written(plan.steps)
@@ -230,8 +236,12 @@ def changes_since(directory: str, document: Mapping[str, Any]) -> List[str]:
     return changes.changes(first, second)
 
 
-def _other_fleet(fleet: Fleet, others: Sequence[Mapping[str, str]]) -> List[str]:
-    """What is wrong if the cluster has sets of other hosts: some objects have one name, whoever asks for them."""
+def _other_fleet(fleet: Fleet, others: Sequence[Mapping[str, str]], right: str) -> List[str]:
+    """What is wrong if the cluster has sets of other hosts, and what is ``right``.
+
+    Some objects have one name, whoever asks for them. Without its own sets, a removal would leave all objects, whose
+    pods nobody has asked about, and revert the nodes under them.
+    """
     own = str(fleet.known[plan_variables.SET]["default"])
     if not _of_pattern(own):
         return []
@@ -242,8 +252,7 @@ def _other_fleet(fleet: Fleet, others: Sequence[Mapping[str, str]]) -> List[str]
         return []
     hosts = str(fleet.context.get("rdma_hosts") or "all")
     names = ", ".join(f"{each['namespace']}/{each['name']}" for each in found)
-    right = "a cluster has one value: run with that one, or run teardown with it first"
-    text = f"but the cluster has sets of objects from runs with another value ({names}): {right}"
+    text = f"but the cluster has sets of objects from runs with another value ({names}){right}"
     return [f"rdma_hosts is {shown(hosts)}, {text}"]
 
 

@@ -18,6 +18,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document impor
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.node_options import NodeOptions
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.steps import CLAIMS, DRIVER
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import (
+    _cluster_access,
     _cluster_look,
     _cluster_plan,
     _fleet,
@@ -82,6 +83,10 @@ def _variables(making: Making) -> None:
 
 def _tags_of(making: Making) -> None:
     making.problems += _tags.problems(making.run.task)
+
+
+def _access(making: Making) -> None:
+    making.problems += _cluster_access.problems(making.hosts, making.run.task["hostvars"])
 
 
 def _strategies(making: Making) -> None:
@@ -170,6 +175,7 @@ def _moved(making: Making) -> None:
 PARTS: Dict[str, Callable[[Making], None]] = {
     "tags": _tags_of,
     "variables": _variables,
+    "access": _access,
     "strategies": _strategies,
     "api": _api,
     "node": _node,

@@ -6,7 +6,7 @@
 
 """The tags that select parts of each playbook.
 
-With a tag of no task, Ansible would do nothing and report success.
+With a tag of no task, or one that only checks of the command line have, Ansible would do nothing and report success.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ TAGS: Dict[str, Sequence[str]] = {
     "verify": ("verify", "host", "cluster", "pod"),
     "workloads": ("workloads",),
 }
-_SPECIAL = ("all", "tagged", "untagged", "always", "never", "preflight")
+_EVERYTHING = ("all", "tagged")
+_SPECIAL = (*_EVERYTHING, "untagged", "always", "never", "preflight")
 
 
 def problems(context: Mapping[str, Any]) -> List[str]:
@@ -50,12 +51,18 @@ def problems(context: Mapping[str, Any]) -> List[str]:
     known = [tag for name in names for tag in TAGS.get(name, ())]
     if not known:
         names, known = ["zerocopy.rdma"], [tag for tags in TAGS.values() for tag in tags]
-    unknown = [tag for tag in context["ansible_run_tags"] if tag not in (*known, *_SPECIAL)]
+    given = list(context["ansible_run_tags"])
+    unknown = [tag for tag in given if tag not in (*known, *_SPECIAL)]
+    if not unknown and not {*known, *_EVERYTHING}.intersection(given):
+        return [f"--tags {','.join(given)} chooses nothing that {' and '.join(names)} does. {_listed(known)}"]
     return [_problem(tag, names, known) for tag in unknown]
+
+
+def _listed(known: Sequence[str]) -> str:
+    return f"Known tags: {', '.join(dict.fromkeys(known))}."
 
 
 def _problem(tag: str, names: Sequence[str], known: Sequence[str]) -> str:
     others = [name for name, tags in TAGS.items() if tag in tags]
     which = f"; it is a tag of {', '.join(others)}" if others else ""
-    own = ", ".join(dict.fromkeys(known))
-    return f"No task of {' and '.join(names)} has the tag {tag}{which}. Known tags: {own}."
+    return f"No task of {' and '.join(names)} has the tag {tag}{which}. {_listed(known)}"

@@ -215,10 +215,12 @@ def test_a_second_value_of_rdma_hosts_is_refused_by_name(cluster_set: ClusterSet
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(**own)
     before = versions(cluster_set)
-    said = playbook.refused(**own, rdma_hosts="v100")
-    assert "rdma_hosts is 'v100', but the cluster has sets of objects from runs with another value" in said
-    assert "kube-system/zerocopy-rdma-driver" in said
-    assert versions(cluster_set) == before
+    for name, right in (("provision.yml", "run with that one"), ("teardown.yml", "run teardown with that one")):
+        said = playbook.refused(name=name, **own, rdma_hosts="v100")
+        assert "rdma_hosts is 'v100', but the cluster has sets of objects from runs with another value" in said
+        assert "kube-system/zerocopy-rdma-driver" in said
+        assert right in said
+        assert versions(cluster_set) == before
 
 
 def test_the_driver_of_a_group_without_hosts(cluster_set: ClusterSet, playbook: Playbook) -> None:

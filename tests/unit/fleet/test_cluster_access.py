@@ -283,6 +283,48 @@ def test_the_audit_has_the_named_cluster_where_provision_has_none(pod: Any, serv
     assert (reached, set(server.seen)) == (0, {"Bearer of-lab"})
 
 
+HOSTS = """
+all:
+  vars: {ansible_connection: local, rdma_kubeconfig: /nowhere, rdma_strategy: no strategy at all}
+  children:
+    a: {hosts: {n1: }, vars: {rdma_context: a}}
+    b: {hosts: {n2: , n3: }, vars: {rdma_context: b}}
+"""
+
+
+@pytest.mark.parametrize("playbook", ["teardown", "support_bundle"])
+def test_hosts_of_two_clusters_are_refused(tmp_path: Path, playbook: str) -> None:
+    """That of the first host would be asked, and nodes of the other one changed whatever its pods do."""
+    (tmp_path / "hosts.yml").write_text(HOSTS)
+    done = played(tmp_path, "-i", "hosts.yml", str(PLAYBOOKS / f"{playbook}.yml"))
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert (
+        "Nothing was changed. Fix this first: n[1-3]: rdma_context is 'a' on n1; 'b' on n[2-3]: it must be the same on "
+        "all hosts"
+    ) in said
+    # What else is wrong with the inventory is no reason not to be removed, or not to be looked into.
+    assert "rdma_strategy" not in said.partition("Nothing was changed.")[2]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "problem"),
+    [
+        ({}, {"rdma_cluster": "kubernetes", "rdma_context": "", "rdma_kubeconfig": None}, ""),
+        ({"rdma_context": 5}, {"rdma_context": "5"}, ""),
+        ({"rdma_hosts": "n1"}, {"rdma_serial": "no number"}, ""),
+        ({"rdma_cluster": "none"}, {}, "n[1-2]: rdma_cluster is 'none' on n1; 'kubernetes' on n2: it must be the same"),
+        ({}, {"rdma_kubeconfig": "/b"}, "n[1-2]: rdma_kubeconfig is not set on n1; '/b' on n2: it must be the same"),
+        ({"rdma_context": "a"}, {"rdma_context": ["b"]}, "n2: rdma_context is ['b']"),
+        ({"rdma_cluster": "no"}, {"rdma_cluster": "none"}, "n1: rdma_cluster is 'no'"),
+    ],
+)
+def test_what_makes_hosts_be_in_one_cluster(first: Dict[str, Any], second: Dict[str, Any], problem: str) -> None:
+    found = _cluster_access.problems(["n1", "n2"], {"n1": first, "n2": second, "n3": {"rdma_context": "other"}})
+    assert len(found) == bool(problem)
+    assert "".join(found).startswith(problem)
+
+
 def test_a_module_alone_keeps_the_order(
     run_module: Run, tmp_path: Path, server: Server, environ: Dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -416,6 +416,32 @@ def test_a_cluster_has_one_value_of_rdma_hosts(facts_of: Facts) -> None:
     assert problems(["zerocopy-rdma-driver"], rdma_set="mine") == []
 
 
+def test_a_removal_leaves_no_sets_of_another_value_under_nodes_that_are_reverted(facts_of: Facts) -> None:
+    own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
+
+    def problems(others: list[str], parents: list[str], options: dict[str, Any], **play: str) -> list[str]:
+        there, more = ([{"name": name, "namespace": "kube-system"} for name in names] for names in (parents, others))
+        modules = Modules({**ANSWER, "parents": there, "others": more})
+        plan = acted(plan_action, modules, task_vars(False, play, n1=own), state="absent", **options)
+        return [str(problem) for problem in plan["problems"]]
+
+    v100 = {"rdma_hosts": "v100", "rdma_set": "zerocopy-rdma-v100"}
+    for options in ({}, {"strategies": ["shared_device"]}):
+        assert problems(["zerocopy-rdma-v100-claims", "zerocopy-rdma-v100-driver"], [], options) == [
+            "rdma_hosts is 'all', but the cluster has sets of objects from runs with another value "
+            "(kube-system/zerocopy-rdma-v100-claims, kube-system/zerocopy-rdma-v100-driver), and none from runs with "
+            "this one: run teardown with that one"
+        ]
+        (said,) = problems(["zerocopy-rdma-driver"], [], options, **v100)
+        assert said.startswith("rdma_hosts is 'v100', but the cluster has sets of objects from runs with another value")
+        # Each of two values can go first, and so can one strategy of several.
+        assert problems(["zerocopy-rdma-v100-driver"], ["zerocopy-rdma-driver"], options) == []
+        assert problems(["zerocopy-rdma-driver"], ["zerocopy-rdma-v100-driver"], options, **v100) == []
+        # A run that is repeated, and a cluster that was never provisioned.
+        assert problems([], [], options) == []
+        assert problems(["settings", "mine-driver"], [], options) == []
+
+
 def test_without_a_cluster_manifests_are_written(facts_of: Facts, tmp_path: Path) -> None:
     own = {"rdma_strategy": "shared_device", "ansible_facts": {"rdma": facts_of("v100-01")}}
     play = {"rdma_cluster": "none", "rdma_manifests": str(tmp_path / "manifests")}

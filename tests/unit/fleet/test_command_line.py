@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible import context
 
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _tags
@@ -19,10 +20,13 @@ from ansible_collections.zerocopy.rdma.tests.unit.fleet.playbook_run import PLAY
 @pytest.mark.parametrize(
     ("playbook", "skipped", "others"),
     [
-        ("drift", "runtime", "kernel,links,driver,claims"),
-        ("verify", "pod,host", "cluster,kernel,links,runtime"),
+        ("drift", "runtime", "drift,prepare,kernel,links"),
+        ("drift", "drift", "prepare,kernel,links,runtime"),
+        ("site", "prepare", "discover,drift,kernel,links,runtime,provision,driver,claims"),
+        ("verify", "pod,host", "verify,cluster,drift,prepare,kernel,links,runtime"),
+        ("cabling", "all", "cabling"),
         # Of which the preflight is another one.
-        ("teardown", "links", "kernel,runtime,driver,claims"),
+        ("teardown", "links", "prepare,kernel,runtime,provision,driver,claims"),
     ],
 )
 def test_a_part_cannot_be_left_out(playbook: str, skipped: str, others: str, tmp_path: Path) -> None:
@@ -30,9 +34,28 @@ def test_a_part_cannot_be_left_out(playbook: str, skipped: str, others: str, tmp
     done = played(tmp_path, *arguments, "-e", "ansible_connection=local")
     said = " ".join(done.stdout.split())
     assert done.returncode == 2, done.stdout + done.stderr
-    left = ",".join(sorted(skipped.split(","), key=["host", "cluster", "pod", "links", "runtime"].index))
+    left = ",".join(sorted(skipped.split(",")))
     assert f"--skip-tags {left} would also skip tasks that the other parts need." in said
     assert f"Use --tags instead, with the parts that you want, out of {others}." in said
+
+
+def test_the_only_part_cannot_be_left_out(tmp_path: Path) -> None:
+    arguments = ["-i", "n1,", "--skip-tags", "discover", str(PLAYBOOKS / "facts.yml")]
+    done = played(tmp_path, *arguments, "-e", "ansible_connection=local")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "--skip-tags discover would also skip tasks that everything else needs. Leave it out." in said
+
+
+@pytest.mark.parametrize("name", sorted(_tags.TAGS))
+def test_no_tag_of_a_playbook_can_be_left_out(name: str) -> None:
+    """Each is on tasks that all parts need, and so are those of drift where nodes are compared with the plan."""
+    plays = yaml.safe_load((PLAYBOOKS / f"{name}.yml").read_text("utf-8"))
+    tasks = [task for play in plays for task in play.get("tasks", ())]
+    ways = {("ansible.builtin.import_playbook", "preflight.yml"), ("ansible.builtin.import_tasks", "tasks/tags.yml")}
+    (check,) = [each for each in (*plays, *tasks) if any(each.get(module) == file for module, file in ways)]
+    compared = _tags.TAGS["drift"] if name in ("health", "support_bundle", "verify") else ()
+    assert set(check["vars"]["rdma_preflight_parts"]) >= {*_tags.TAGS[name], *compared}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +63,12 @@ def test_a_part_cannot_be_left_out(playbook: str, skipped: str, others: str, tmp
     [
         ("provision", "claim", "No task of provision has the tag claim. Known tags: provision, driver, claims."),
         ("teardown", "claim", "No task of teardown has the tag claim. Known tags:"),
+        (
+            "drift",
+            "always",
+            "--tags always chooses nothing that drift does. Known tags: drift, prepare, kernel,",
+        ),
+        ("site", "preflight", "--tags preflight chooses nothing that site does. Known tags: discover,"),
         ("prepare", "driver", "No task of prepare has the tag driver; it is a tag of provision, site, teardown. Known"),
     ],
 )
@@ -59,6 +88,8 @@ def test_a_tag_that_no_task_has_is_refused(playbook: str, tag: str, said: str, t
         # What the one does not have, the other has.
         (["prepare.yml", "/srv/provision.yml"], ["driver", "never"], []),
         (["prepare.yml", "provision.yml"], ["host"], ["host"]),
+        (["zerocopy.rdma.site"], ["all", "always"], []),
+        (["zerocopy.rdma.site"], ["tagged"], []),
     ],
 )
 def test_tags_of_what_is_run(

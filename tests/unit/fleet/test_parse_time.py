@@ -170,7 +170,7 @@ def test_configuration_and_cluster_are_checked_before_anything_changes() -> None
     assert names.count("Check the variables") == 1
     asking = [task["zerocopy.rdma.plan"] for task in tasks[: changes[0]] if "zerocopy.rdma.plan" in task]
     whole = "{{ ['node', 'cluster'] if __whole else ['node'] }}"
-    assert [each["parts"] for each in asking] == [["tags"], ["variables"], ["api"], whole, ["waves"]]
+    assert [each["parts"] for each in asking] == [["tags"], ["variables"], ["access"], ["api"], whole, ["waves"]]
 
 
 @pytest.mark.parametrize("playbook", ["drift", "prepare", "provision", "site", "workloads"])

@@ -21,6 +21,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._facts.read import G
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import variables as plan_variables
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory import waves as plan_waves
 from ansible_collections.zerocopy.rdma.plugins.module_utils._inventory.host import InventoryHost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes import ofed_probe
 from ansible_collections.zerocopy.rdma.plugins.module_utils._migrate.nodes.use import NodeUse
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies import registry
 from ansible_collections.zerocopy.rdma.plugins.module_utils._strategies.device_plugin import ofed
@@ -106,13 +107,18 @@ def _of_labels(facts: Facts, labels: Mapping[str, str]) -> Iterator[str]:
 
 def _of_node(probe: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
     """What is in the way on the node itself, by the result of the module ``driver_watch``."""
-    for path, space in sorted((probe.get("free") or {}).items()):
+    try:
+        found = ofed_probe.read(probe)
+    except ValueError as error:
+        yield str(error)
+        return
+    for path, space in sorted(found.free.items()):
         if space < values[ofed.FREE]:
             yield f"{path} has {space} GiB of free space, less than {values[ofed.FREE]} ({ofed.FREE})"
-    if probe.get("unlimited"):
+    if found.unlimited:
         text = "rsyslog writes kernel messages without a limit, so a driver that repeats an error fills the disk"
         yield f"{text}: limit it (module imklog, RatelimitInterval and RatelimitBurst)"
-    loaded: Mapping[str, int] = probe.get("modules") or {}
+    loaded = found.modules
     unloaded = {name for env, names in _UNLOADS.items() if values[ofed.ENV].get(env) == "true" for name in names}
     stays = [name for name in (*_STORAGE, *_OTHERS) if name in loaded and name not in unloaded]
     if stays:

@@ -35,6 +35,8 @@ CONCERNS: Mapping[str, Tuple[str, ...]] = {
     "images": ("packages", "runtime"),
 }
 _PREPARED = ("packages", "kernel", "links", "runtime", "daemons")
+# Those that a tag of their own selects.
+_PARTS = ("kernel", "links", "runtime")
 # What a change is called where its module's word is not the field's.
 _NOUNS = {
     "connection": "link",
@@ -245,6 +247,14 @@ def _named(hosts: Sequence[str], text: str) -> str:
     return named + text.removeprefix(named).replace(f" {named}", "; ")
 
 
+def _only(answers: Sequence[HostDrift]) -> str:
+    """A sentence about which parts were compared where these are not all, as with ``--tags``."""
+    compared = [name for name in _PARTS if any(name in answer.concerns for answer in answers)]
+    if not compared or len(compared) == len(_PARTS):
+        return ""
+    return f" Only {'this part was' if len(compared) == 1 else 'these parts were'} compared: {joined(compared)}."
+
+
 def _text(
     answers: Sequence[HostDrift],
     found: Sequence[DriftGroup],
@@ -266,6 +276,7 @@ def _text(
     if not differ:
         asked = len(answers) - len(silent) - sum(map(len, failed.values()))
         lines = [f"{counted(asked, 'node')} of {len(answers)} compared: as planned."]
+    lines[0] += _only(answers)
     for kind in found:
         lines += ["", f"{kind.group}: {counted(len(kind.hosts), 'node')}: {fold(kind.hosts)}"]
         width = max(map(len, kind.concerns))

@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterator
 
 import pytest
 import yaml
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.vars.manager import VariableManager
 
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils._preflight import problems
-from ansible_collections.zerocopy.rdma.tests.docsite.examples import PAGES, blocks
+from ansible_collections.zerocopy.rdma.tests.docsite.examples import CHECKOUT, PAGES, blocks, text
 
 # Files that a reader has to have.
 FILES = ("rdma_operator_network_chart",)
@@ -49,3 +53,18 @@ def test_an_example_is_accepted(variables: dict[str, Any]) -> None:
 
 def test_there_are_examples() -> None:
     assert len(list(examples())) > 30
+
+
+def test_the_readme_fits_the_example_inventory() -> None:
+    """Its reader copies the inventory, and writes this into the file of a group, which has a strategy."""
+    (content,) = (one for one in of_variables("README.md") if "rdma_claims_templates" in one)
+    (group,) = re.findall(r"`group_vars/(\w+)\.yml`:\n\n```yaml\nrdma_", text("README.md"))
+    loader = DataLoader()
+    inventory = InventoryManager(loader=loader, sources=[str(CHECKOUT / "inventory")])
+    known = VariableManager(loader=loader, inventory=inventory)
+    hostvars = {}
+    for host in inventory.get_hosts():
+        own = known.get_vars(host=host, include_hostvars=False)
+        hostvars[host.name] = {**own, **(content if own["group_names"] == [group] else {}), **host.vars}
+    assert len([host for host, own in hostvars.items() if own["group_names"] == [group]]) > 1
+    assert problems({}, list(hostvars), hostvars) == []

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from ansible_collections.zerocopy.rdma.plugins.module_utils._plan.document import HostPlan, RunPlan
 from ansible_collections.zerocopy.rdma.plugins.plugin_utils import _plan_files
 from ansible_collections.zerocopy.rdma.tests.unit._prove.parts import report
@@ -216,8 +218,32 @@ def test_errors_that_an_earlier_change_may_cure_stop_nothing() -> None:
     assert "links  cannot be compared: hca mlx5_0 does not exist" in view["text"]
 
 
+def same(*names: str) -> dict[str, Any]:
+    return answer(**{name: concern() for name in names})
+
+
+@pytest.mark.parametrize(
+    ("compared", "said"),
+    [
+        (["links"], " Only this part was compared: links."),
+        (["packages", "kernel"], " Only this part was compared: kernel."),
+        (["links", "runtime", "daemons"], " Only these parts were compared: links, runtime."),
+        (["packages", "kernel", "links", "runtime", "daemons"], ""),
+    ],
+)
+def test_what_a_tag_has_left_out_is_not_told_as_planned(compared: list[str], said: str) -> None:
+    hosts = {f"a-{number}": {"group_names": ["a"], "rdma_drift_result": same(*compared)} for number in (1, 2)}
+    assert report("drift", hosts)["text"] == f"2 nodes of 2 compared: as planned.{said}\n"
+    other = answer(**{**same(*compared)["concerns"], compared[-1]: concern(("mtu", "ib0", 4092, 2044))})
+    hosts["a-2"]["rdma_drift_result"] = other
+    assert report("drift", hosts)["text"].splitlines()[0] == f"1 of 2 nodes differs from the plan.{said}"
+    # One without a part has nothing else to compare.
+    hosts["a-2"]["rdma_drift_result"] = same("kernel", "links", "runtime")
+    assert report("drift", hosts)["text"] == "2 nodes of 2 compared: as planned.\n"
+
+
 def test_nothing_differs() -> None:
-    hosts = {"a-1": {"group_names": ["a"], "rdma_drift_result": answer(kernel=concern())}}
+    hosts = {"a-1": {"group_names": ["a"], "rdma_drift_result": same("kernel", "links", "runtime")}}
     view = report("drift", hosts)
     assert (view["text"], view["differ"], view["blocked"], view["kinds"]) == (
         "1 node of 1 compared: as planned.\n",
@@ -229,7 +255,7 @@ def test_nothing_differs() -> None:
 
 def test_one_that_cannot_be_compared_is_named_and_the_others_are_told() -> None:
     hosts: dict[str, dict[str, Any]] = {
-        "a-1": {"group_names": ["a"], "rdma_drift_result": answer(kernel=concern())},
+        "a-1": {"group_names": ["a"], "rdma_drift_result": same("kernel", "links", "runtime")},
         "a-2": {"group_names": ["a"], "rdma_drift_result": {"failed": True, "msg": "a-2: no port fits"}},
         "a-3": {"group_names": ["a"], "rdma_drift_result": {"concerns": {"links": {"changed": "no"}}}},
         "a-4": {"group_names": ["a"]},

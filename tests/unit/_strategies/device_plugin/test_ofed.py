@@ -61,10 +61,15 @@ def user(name: str) -> dict[str, str]:
 
 
 def rollout(
-    hosts: Hosts, nodes: list[dict[str, Any]], probe: dict[str, Any] | None = None, failed: Sequence[str] = ()
+    hosts: Hosts,
+    nodes: list[dict[str, Any]],
+    probe: dict[str, Any] | None = None,
+    failed: Sequence[str] = (),
+    of: dict[str, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """The plan, and of its document the labels."""
-    probed = {name: {**own, "__rdma_ofed_probe": {**PROBE, **(probe or {})}} for name, own in hosts.items()}
+    """The plan, and of its document the labels. ``of`` is by host what it alone answers otherwise."""
+    probes = {name: {**PROBE, **(probe or {}), **(of or {}).get(name, {})} for name in hosts}
+    probed = {name: {**own, "__rdma_ofed_probe": probes[name]} for name, own in hosts.items()}
     variables = play(probed, ansible_play_hosts=[name for name in hosts if name not in failed])
     answer = {"nodes": {node["name"]: node for node in nodes}}
     found = _ofed.rollout(_fleet.fleet(variables), RAMP, lambda _module, _question: answer)
@@ -360,6 +365,29 @@ def test_the_default_route_is_in_the_way(facts_of: Facts) -> None:
     hosts = SHARED_DEVICE.recorded(facts_of, "a100-01", group="a100", **OWN)
     (found,) = rollout(hosts, [use(hosts, "a100-01", "a100.operator")])["problems"]
     assert "mlx5_bond_0 would lose its driver for a while, and with it this node its network: bond0 carries" in found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"free": {"/": "much"}}, "free['/'] is 'much', it must be a number: GiB by path"),
+        ({"free": {"/": float("nan")}}, "free['/'] is nan, it must be a number: GiB by path"),
+        ({"free": ["/"]}, "free is ['/'], it must be GiB by path"),
+        ({"free": None}, "free is None, it must be GiB by path"),
+        ({"modules": ["nvme_rdma"]}, "modules is ['nvme_rdma'], it must be users by module"),
+        ({"modules": {"nvidia_peermem": {}}}, "modules['nvidia_peermem'] is {}, it must be a number: users by module"),
+        ({"unlimited": "{{ x }}"}, "unlimited is '{ { x }}', it must be true or false"),
+    ],
+)
+def test_a_node_whose_answer_is_none_fails_alone(facts_of: Facts, wrong: dict[str, Any], said: str) -> None:
+    """Whoever is root on it can answer anything."""
+    hosts = fleet(facts_of)
+    last = sorted(hosts)[-1]
+    found = rollout(hosts, [use(hosts, name) for name in hosts], of={last: wrong})
+    assert found["problems"] == []
+    text = f"{last}: rdma_ofed_deploy is true, but its answer cannot be used: {said}"
+    assert found["refused"] == {last: [text]}
+    assert sorted(name for wave in found["waves"] for name in wave) == sorted({*hosts} - {last})
 
 
 def test_what_the_container_itself_unloads_is_not_in_the_way(facts_of: Facts) -> None:
