@@ -24,7 +24,7 @@ Labels = Mapping[str, Optional[str]]
 
 
 def is_lost(node: Mapping[str, Any]) -> bool:
-    """Whether its kubelet has stopped answering: the node controller says Unknown then (pkg/controller/nodelifecycle)."""
+    """Whether its kubelet has stopped answering: its state is Unknown then (pkg/controller/nodelifecycle)."""
     conditions = (node.get("status") or {}).get("conditions") or []
     return any(each.get("type") == "Ready" and each.get("status") == "Unknown" for each in conditions)
 
