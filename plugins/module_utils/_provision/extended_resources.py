@@ -18,11 +18,13 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, Nam
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.errors import ClusterError
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objects import Object, metadata
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import Client, again_on_conflict
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import NODES, diff, is_lost
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import diff
+from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.daemon_sets import is_lost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.hostnames import fold
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.quantity import quantity
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.text import joined
 
+_NODES = "/api/v1/nodes"
 _LISTS = ("capacity", "allocatable")
 
 # By name of a node the resources that are to go.
@@ -192,7 +194,7 @@ def _gone(
     deadline = time.monotonic() + timeout
     idle: Set[Tuple[str, str]] = set()
     while True:
-        nodes = client.get(NODES)
+        nodes = client.get(_NODES)
         leftovers = found(nodes["items"], wanted, label)
         idle.update((entry.node, entry.resource) for entry in leftovers if not entry.advertised)
         # A resource whose plugin has come back is no longer a leftover.
@@ -202,7 +204,7 @@ def _gone(
         if left <= 0 or not (leaving or any(entry.kept for entry in ours)):
             return leftovers
         version = metadata(nodes).get("resourceVersion", "")
-        for event in client.watch(NODES, {"resourceVersion": version}, left):
+        for event in client.watch(_NODES, {"resourceVersion": version}, left):
             if metadata(event.get("object") or {}).get("name") in wanted:
                 break
 
@@ -210,7 +212,7 @@ def _gone(
 def _write(client: Client, entries: Sequence[Leftover]) -> List[Leftover]:
     """Remove these resources of one node, except those whose plugin has come back, which are returned."""
     name = entries[0].node
-    path = f"{NODES}/{name}"
+    path = f"{_NODES}/{name}"
 
     def attempt() -> List[Leftover]:
         node = client.find(path)

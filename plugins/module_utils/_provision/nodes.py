@@ -4,7 +4,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Labels of many nodes at once: one list, and one write for each node that differs. And which nodes are down."""
+"""Labels of many nodes at once: one list, and one write for each node that differs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,9 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.reque
     Client,
 )
 
-NODES = "/api/v1/nodes"
+_NODES = "/api/v1/nodes"
 
 Labels = Mapping[str, Optional[str]]
-
-
-def is_lost(node: Mapping[str, Any]) -> bool:
-    """Whether its kubelet has stopped answering: its state is Unknown then (pkg/controller/nodelifecycle)."""
-    conditions = (node.get("status") or {}).get("conditions") or []
-    return any(each.get("type") == "Ready" and each.get("status") == "Unknown" for each in conditions)
 
 
 def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[str, Any]:
@@ -35,7 +29,7 @@ def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[
     ``missing`` are nodes that should get labels and are not in the cluster, or leave it at this moment: the others get
     theirs all the same.
     """
-    present = {node["metadata"]["name"]: node["metadata"] for node in client.get(NODES, accept=METADATA_LIST)["items"]}
+    present = {node["metadata"]["name"]: node["metadata"] for node in client.get(_NODES, accept=METADATA_LIST)["items"]}
     missing = [name for name, labels in wanted.items() if name not in present and any(labels.values())]
     before: Dict[str, Labels] = {}
     for name, labels in wanted.items():
@@ -48,7 +42,7 @@ def converge(client: Client, wanted: Mapping[str, Labels], check: bool) -> Dict[
         # With the uid, the request fails if another node has taken this name.
         meta = {"uid": present[name]["uid"], "labels": wanted[name]}
         try:
-            client.merge(f"{NODES}/{name}", {"metadata": meta}, {"fieldManager": FIELD_MANAGER})
+            client.merge(f"{_NODES}/{name}", {"metadata": meta}, {"fieldManager": FIELD_MANAGER})
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return False

@@ -77,7 +77,7 @@ def _lost(node: HostEvidence, before: HostMemory) -> Iterator[Check]:
         known = before.nics.get(warning.subject)
         if warning.code == codes.NO_RDMA_DEVICE and known and is_loaded:
             text = f"{known.name} ({warning.subject}) has lost its RDMA device"
-            yield node.check("rdma_device", "fail", warning.subject, text, _BRING_BACK)
+            yield node.check("device_lost", "fail", warning.subject, text, _BRING_BACK)
 
 
 def _remembered(

@@ -29,7 +29,7 @@ SICKENING = (
     "pcie_link",
     "link_errors",
     "kernel_log",
-    "rdma_device",
+    "device_lost",
 )
 IDS = tuple(f"host.{what}" for what in SICKENING)
 

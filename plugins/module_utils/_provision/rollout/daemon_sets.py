@@ -22,7 +22,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
     metadata,
 )
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import METADATA_LIST, Client
-from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.nodes import NODES, is_lost
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import (
     NODE_POLICY,
     pod_trouble,
@@ -31,6 +30,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.w
 )
 
 _DAEMON_SET = GroupKind("apps", "DaemonSet")
+_NODES = "/api/v1/nodes"
 
 
 def node_of(pod: Object) -> str:
@@ -53,6 +53,12 @@ def ready(pod: Mapping[str, Any]) -> bool:
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
+def is_lost(node: Mapping[str, Any]) -> bool:
+    """Whether a node's kubelet has stopped answering: its state is Unknown then (pkg/controller/nodelifecycle)."""
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return any(each.get("type") == "Ready" and each.get("status") == "Unknown" for each in conditions)
+
+
 def unready(client: Client, key: ObjectKey, resource: Resource) -> Optional[Dict[str, str]]:
     """By node what is wrong with its pod of a DaemonSet, if each node has a pod of the newest template.
 
@@ -72,7 +78,7 @@ def held_by(client: Client, key: ObjectKey, resource: Resource) -> List[str]:
     live = client.find(resource.path(key.namespace, key.name)) if key.group_kind == _DAEMON_SET else None
     pods = [pod for pod in pods_of(client, key, live) if _owned(pod, live)] if live else []
     names = {node_of(pod) for pod in pods if metadata(pod).get("deletionTimestamp")}
-    lost = {metadata(node)["name"] for node in client.get(NODES)["items"] if is_lost(node)} if names else set()
+    lost = {metadata(node)["name"] for node in client.get(_NODES)["items"] if is_lost(node)} if names else set()
     return sorted(names) if names <= lost and all(node_of(pod) in names for pod in pods) else []
 
 
@@ -112,7 +118,7 @@ def selected(client: Client, policy: Object) -> Dict[str, Dict[str, str]]:
     """The nodes of a policy (a NicNodePolicy, for example) with their labels."""
     selector = (policy.get("spec") or {}).get("nodeSelector") or {}
     query = {"labelSelector": ",".join(f"{name}={value}" for name, value in selector.items())}
-    items = client.get(NODES, query, METADATA_LIST).get("items") or []
+    items = client.get(_NODES, query, METADATA_LIST).get("items") or []
     return {metadata(node)["name"]: metadata(node).get("labels") or {} for node in items}
 
 

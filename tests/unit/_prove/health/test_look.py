@@ -80,7 +80,7 @@ def test_a_nic_that_has_lost_its_rdma_device(facts: dict[str, Any], mode: str, m
     assert looked(lost).nics == []
     found = looked(lost, known, NOW + 60)
     told = [(state.name, state.key, state.check) for state in found.nics if state.state == memory.SICK]
-    assert told == [("mlx5_0", NIC, "rdma_device")] * is_sick
+    assert told == [("mlx5_0", NIC, "device_lost")] * is_sick
     assert nic(found).name == "mlx5_0"
 
 
