@@ -12,7 +12,7 @@ In reading order:
 * ``moves.py``: which nodes move in which wave, and what is in the way.
 * ``look.py``: reads nodes from the API server. ``drain.py``: ends the pods that use NICs. ``steps.py``: the steps of a
   move.
-* ``ofed_rollout.py``: the same for the OFED driver of an operator.
+* ``ofed_rollout.py``: the same for the OFED driver of an operator. ``ofed_probe.py``: what a node says before it.
 
 It may import :mod:`_migrate` and what that may.
 """
