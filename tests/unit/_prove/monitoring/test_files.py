@@ -59,7 +59,7 @@ def test_nothing_is_asked_for_that_nobody_writes(facts_of: Callable[..., dict[st
 
 
 def test_each_check_that_makes_a_nic_sick_has_an_alert_unless_no_metric_can_tell() -> None:
-    # What the link layer should be is not among the exporter's values, and for it, a device without figures is in a pod.
+    # What the link layer should be is not among the exporter's values, and it takes a lost device for one in a pod.
     checks = {alert.check for group in rules.groups() for alert in group.alerts}
     assert set(IDS) - checks == {"host.link_layer", "host.device_lost"}
 

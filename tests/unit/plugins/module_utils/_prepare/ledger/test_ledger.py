@@ -465,9 +465,10 @@ def _refuse(*_arguments: Any, **_options: Any) -> None:
 def test_an_original_that_cannot_be_removed_is_a_message(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(node, FIRST)
     unlink = os.unlink
-    with monkeypatch.context() as patch, pytest.raises(HostError, match=r"originals/etc/\w+: Read-only file system"):
+    with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", lambda path: _refuse() if "/originals/" in str(path) else unlink(path))
-        run(node, [])
+        with pytest.raises(HostError, match=r"originals/etc/\w+: Read-only file system"):
+            run(node, [])
 
 
 def _await_lock(pid: int, lock: Path) -> None:
