@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._values.integer import is_integer
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.problem import shown
 
 _UNLIMITED = "unlimited"
@@ -39,7 +40,7 @@ def read(answer: Mapping[str, Any]) -> Probe:
         raise _unusable(_UNLIMITED, unlimited, "true or false")
     return Probe(
         _numbers(answer, "free", _is_space, "GiB by path"),
-        _numbers(answer, "modules", _is_count, "users by module"),
+        _numbers(answer, "modules", is_integer, "users by module"),
         unlimited,
     )
 
@@ -54,12 +55,8 @@ def _numbers(answer: Mapping[str, Any], name: str, right: Callable[[Any], bool],
     return {str(key): value for key, value in found.items()}
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _is_space(value: Any) -> bool:
-    return _is_count(value) or (isinstance(value, float) and math.isfinite(value))
+    return is_integer(value) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _unusable(name: str, value: Any, right: str) -> ValueError:

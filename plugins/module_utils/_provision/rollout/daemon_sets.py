@@ -24,6 +24,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.objec
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.api.request import METADATA_LIST, Client
 from ansible_collections.zerocopy.rdma.plugins.module_utils._provision.rollout.wait import (
     NODE_POLICY,
+    condition,
     pod_trouble,
     pods_of,
     state,
@@ -49,14 +50,12 @@ def node_of(pod: Object) -> str:
 
 def ready(pod: Mapping[str, Any]) -> bool:
     """Whether a pod, of whatever owner, says that it is."""
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
+    return condition(pod.get("status") or {}, "Ready").get("status") == "True"
 
 
 def is_lost(node: Mapping[str, Any]) -> bool:
     """Whether a node's kubelet has stopped answering: its state is Unknown then (pkg/controller/nodelifecycle)."""
-    conditions = (node.get("status") or {}).get("conditions") or []
-    return any(each.get("type") == "Ready" and each.get("status") == "Unknown" for each in conditions)
+    return condition(node.get("status") or {}, "Ready").get("status") == "Unknown"
 
 
 def unready(client: Client, key: ObjectKey, resource: Resource) -> Optional[Dict[str, str]]:

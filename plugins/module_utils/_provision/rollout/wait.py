@@ -68,7 +68,7 @@ def _rollout(spec: Mapping[str, Any], status: Mapping[str, Any], wanted: int, up
 
 
 def _deployment(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
-    progressing = _condition(status, "Progressing")
+    progressing = condition(status, "Progressing")
     if progressing.get("reason") == "ProgressDeadlineExceeded":
         return Readiness(False, str(progressing.get("message")), failed=True)
     return _rollout(spec, status, spec.get("replicas", 1), "updatedReplicas", "availableReplicas")
@@ -84,16 +84,16 @@ def _namespace(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness
 
 
 def _definition(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
-    accepted = _condition(status, "NamesAccepted")
+    accepted = condition(status, "NamesAccepted")
     if accepted.get("status") == "False":
         return Readiness(False, str(accepted.get("message")), failed=True)
-    return Readiness(_condition(status, "Established").get("status") == "True", "not established yet")
+    return Readiness(condition(status, "Established").get("status") == "True", "not established yet")
 
 
 def _conditions(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
     """Of any other kind, such as an operator's: the conditions Ready and Available, where the object has them."""
     for name in ("Ready", "Available"):
-        found = _condition(status, name)
+        found = condition(status, name)
         if found and found.get("status") != "True":
             return Readiness(False, str(found.get("message") or found.get("reason") or f"not {name}"))
     return _READY
@@ -106,7 +106,8 @@ def _operated(_spec: Mapping[str, Any], status: Mapping[str, Any]) -> Readiness:
     return _READY if word == "ready" else Readiness(False, text, failed=word == "ignore")
 
 
-def _condition(status: Mapping[str, Any], name: str) -> Dict[str, Any]:
+def condition(status: Mapping[str, Any], name: str) -> Dict[str, Any]:
+    """The condition of this type in an object's status, empty where there is none."""
     for found in status.get("conditions") or []:
         if isinstance(found, dict) and found.get("type") == name:
             return found
@@ -195,7 +196,7 @@ def pod_trouble(pod: Object) -> str:
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
             place = pod["spec"].get("nodeName")
             return f"on {place}, container {container['name']}: {waiting['reason']}: {waiting.get('message', '')}"
-    scheduled = _condition(status, "PodScheduled")
+    scheduled = condition(status, "PodScheduled")
     return str(scheduled.get("message") or "") if scheduled.get("status") == "False" else ""
 
 
