@@ -54,7 +54,7 @@ def problems(context: Mapping[str, Any]) -> List[str]:
     given = list(context["ansible_run_tags"])
     unknown = [tag for tag in given if tag not in (*known, *_SPECIAL)]
     if not unknown and not {*known, *_EVERYTHING}.intersection(given):
-        return [f"--tags {','.join(given)} chooses nothing that {' and '.join(names)} does. {_listed(known)}"]
+        return [f"--tags {','.join(given)} selects no part of {' or '.join(names)}. {_listed(known)}"]
     return [_problem(tag, names, known) for tag in unknown]
 
 

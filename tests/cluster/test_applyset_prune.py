@@ -273,7 +273,7 @@ def test_a_node_that_is_down_does_not_hold_up_what_goes(cluster_set: ClusterSet)
         cluster_set.patch("node", place, change, subresource="status")
 
     kubelet("Unknown")
-    warning = f"DaemonSet {space}/driver was deleted, and goes when its pods have ended on {place}"
+    warning = f"DaemonSet {space}/driver was deleted, but stays until its pods on {place} have ended"
     done = cluster_set(state="absent", wait=True, wait_timeout=2)
     assert set(actions(done).values()) == {"pruned", "configured"}
     assert warning in str(done["warnings"])

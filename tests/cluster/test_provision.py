@@ -215,7 +215,10 @@ def test_a_second_value_of_rdma_hosts_is_refused_by_name(cluster_set: ClusterSet
     own: Dict[str, Any] = {"rdma_claims_namespaces": [cluster_set.namespace]}
     playbook(**own)
     before = versions(cluster_set)
-    for name, right in (("provision.yml", "run with that one"), ("teardown.yml", "run teardown with that one")):
+    for name, right in (
+        ("provision.yml", "use that of these sets"),
+        ("teardown.yml", "Run teardown with the value of these sets"),
+    ):
         said = playbook.refused(name=name, **own, rdma_hosts="v100")
         assert "rdma_hosts is 'v100', but the cluster has sets of objects from runs with another value" in said
         assert "kube-system/zerocopy-rdma-driver" in said

@@ -429,8 +429,8 @@ def test_a_removal_leaves_no_sets_of_another_value_under_nodes_that_are_reverted
     for options in ({}, {"strategies": ["shared_device"]}):
         assert problems(["zerocopy-rdma-v100-claims", "zerocopy-rdma-v100-driver"], [], options) == [
             "rdma_hosts is 'all', but the cluster has sets of objects from runs with another value "
-            "(kube-system/zerocopy-rdma-v100-claims, kube-system/zerocopy-rdma-v100-driver), and none from runs with "
-            "this one: run teardown with that one"
+            "(kube-system/zerocopy-rdma-v100-claims, kube-system/zerocopy-rdma-v100-driver) and none from runs with "
+            "this value. Run teardown with the value of these sets"
         ]
         (said,) = problems(["zerocopy-rdma-driver"], [], options, **v100)
         assert said.startswith("rdma_hosts is 'v100', but the cluster has sets of objects from runs with another value")

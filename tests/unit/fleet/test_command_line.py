@@ -66,9 +66,9 @@ def test_no_tag_of_a_playbook_can_be_left_out(name: str) -> None:
         (
             "drift",
             "always",
-            "--tags always chooses nothing that drift does. Known tags: drift, prepare, kernel,",
+            "--tags always selects no part of drift. Known tags: drift, prepare, kernel,",
         ),
-        ("site", "preflight", "--tags preflight chooses nothing that site does. Known tags: discover,"),
+        ("site", "preflight", "--tags preflight selects no part of site. Known tags: discover,"),
         ("prepare", "driver", "No task of prepare has the tag driver; it is a tag of provision, site, teardown. Known"),
     ],
 )

@@ -39,8 +39,8 @@ def command(layout: RuntimeLayout, run: Runner) -> Tuple[str, ...]:
     strange = [word for word in words if not _PLAIN.fullmatch(word)]
     if strange:
         raise HostError(
-            f"{layout.unit}: what ExecStart gives to {process} cannot be read exactly, because of {strange[0]!r}: write"
-            " it there without variables, quotes and specifiers"
+            f"{layout.unit}: the arguments of its ExecStart cannot be read exactly, because of {strange[0]!r}: write"
+            " them without variables, quotes and specifiers"
         )
     return tuple(words)
 

@@ -129,8 +129,8 @@ def _ports(nodes: Sequence[HostEvidence]) -> Iterator[Check]:
         for node in members:
             number = numbers[node.host]
             if number != usual and node.values.get(EXPECT + "hcas") is None:
-                ports = f"{counted(number, 'port')} {'fits' if number == 1 else 'fit'} for workloads"
-                text = f"{ports}, others of group {group} with the same GPUs have {usual} ({rows})"
+                ports = f"{counted(number, 'port')} fit for workloads"
+                text = f"{ports}; other nodes of group {group} with the same GPUs have {usual} ({rows})"
                 yield node.check("ports", "warn", "", text, _PORTS, ports=number, hosts=table)
 
 

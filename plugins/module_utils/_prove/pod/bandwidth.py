@@ -73,8 +73,8 @@ class PodMeter:
         """Of a port that has met none of the other pod, which measured with fewer."""
         messages = _messages(output)
         text = (
-            f"{port[0]}/{port[1]} measured with no port of the pod on {other.pod.node}, which used "
-            f"{counted(len(other.report.bandwidth), 'port')}, and this pod {len(self.report.bandwidth)}"
+            f"{port[0]}/{port[1]} had no port to measure against: the pod on {other.pod.node} used "
+            f"{counted(len(other.report.bandwidth), 'port')}, this one {len(self.report.bandwidth)}"
         )
         # Nodes may differ, as where a port has a cable on one of them only: their host checks tell of that.
         if other._used_all and (not messages or any(said in output for said in _ALONE)):
@@ -147,5 +147,5 @@ def _bytes(size: int) -> str:
     return f"{size} B"
 
 
-_LACKING = "Check why one of the two pods has fewer ACTIVE ports, or did not come to its end."
+_LACKING = "Check why one of the two pods has fewer ACTIVE ports, or why its measurement broke off."
 _REMEDY = "Check whether verify's host checks can measure between the two ports, and check their GIDs and MTU."

@@ -58,7 +58,7 @@ def outcome(request: ApplysetRequest, plan: ApplysetPlan, done: Changes) -> Dict
     result = {"changed": changed, "objects": objects, "names": names, "unready": done.unready}
     notes = [f"{key} is kept: it {reason}" for key, reason in done.kept.items() if reason.startswith(UNSEEN)]
     notes += [
-        f"{key} was deleted, and goes when its pods have ended on {nodes}: no kubelet answers there"
+        f"{key} was deleted, but stays until its pods on {nodes} have ended: no kubelet answers there"
         for key, nodes in done.held.items()
     ]
     if notes:

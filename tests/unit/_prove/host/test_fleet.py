@@ -83,13 +83,13 @@ def _with(facts_of: Facts, ports: int, gpus: int = 8, **values: Any) -> HostEvid
     ("ports", "odd"),
     [
         ([8, 8, 8], {}),
-        ([0, 8], {0: "0 ports fit for workloads, others of group h100 with the same GPUs have 8 (0: n0; 8: n1)"}),
+        ([0, 8], {0: "0 ports fit for workloads; other nodes of group h100 with the same GPUs have 8 (0: n0; 8: n1)"}),
         (
             [8, 7, 8],
-            {1: "7 ports fit for workloads, others of group h100 with the same GPUs have 8 (7: n1; 8: n[0,2])"},
+            {1: "7 ports fit for workloads; other nodes of group h100 with the same GPUs have 8 (7: n1; 8: n[0,2])"},
         ),
         ([0, 0, 1], {0: "have 1 (0: n[0-1]; 1: n2)", 1: "have 1 (0: n[0-1]; 1: n2)"}),
-        ([4, 4, 1], {2: "1 port fits for workloads"}),
+        ([4, 4, 1], {2: "1 port fit for workloads"}),
         ([4, 4, 8], {2: "8 ports fit for workloads"}),
         ([0, 0], {}),
     ],

@@ -87,7 +87,7 @@ def test_a_port_that_met_nobody_is_not_left_out(
     found = judged(pods)
     assert between(found) == [("n2", "n1")]
     (check,) = _of_bandwidth(found)
-    text = f"{port} measured with no port of the pod on {HOSTS[fewer]}, which used 1 port, and this pod 2"
+    text = f"{port} had no port to measure against: the pod on {HOSTS[fewer]} used 1 port, this one 2"
     assert check == (HOSTS[more], "fail", f"{text}; its last message was: Couldn't connect to 192.0.2.1:18516")
 
 

@@ -142,6 +142,6 @@ def check_others(
     if lost:
         listed = joined([f"{'.'.join(path)} = {redact.value(path, old)!r}" for path, old, _new in lost], 5, "; ")
         raise HostError(
-            f"the new configuration would lose what others have set or need, so nothing is changed: {listed}. Put what"
-            " was added below lines that end in '# zerocopy.rdma' into a file or table of its own"
+            "the new configuration would lose settings that are not of this collection, so nothing is changed:"
+            f" {listed}. Move what was added below a line that ends in '# zerocopy.rdma' to a file or table of its own"
         )

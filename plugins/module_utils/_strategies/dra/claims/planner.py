@@ -192,7 +192,7 @@ class ClaimPlanner:
             except single.UnseenError as error:
                 self.unseen.add(name)
                 why = "In RDMA netns mode exclusive, NICs in pods are not visible, so this may be wrong"
-                self.plan.warnings.append(f"{name}: {error}. {why}, and an object that is there stays as it is")
+                self.plan.warnings.append(f"{name}: {error}. {why}, and an existing claim is not changed")
                 continue
             except PlanError as error:
                 self.found.append((having[0].host.name, error.problem))

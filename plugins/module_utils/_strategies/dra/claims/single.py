@@ -164,5 +164,5 @@ def warnings(bound: Sequence[Bound]) -> List[str]:
     loose, unseen = ([claimed.claim.name for claimed in bare if claimed.unseen == is_so] for is_so in (False, True))
     text = "no MAC address is published, so only the pod's nodeSelector keeps it on its host"
     found = [f"{', '.join(loose)}: {text}"] if loose else []
-    kept = "a pod has the NIC, and its MAC address is not known meanwhile, so an object that is there stays as it is"
-    return [*found, *([f"{', '.join(unseen)}: {kept}, and a new one has to wait"] if unseen else [])]
+    kept = "a pod has the NIC, which hides its MAC address: an existing claim is not changed, a new one is made later"
+    return [*found, *([f"{', '.join(unseen)}: {kept}"] if unseen else [])]

@@ -164,8 +164,11 @@ class _TemplatePlanner:
         where = f"{error.device.name} of {fold(self.hosts[error.node.key])}"
         self.result.invalid = True
         if at is None:
-            lacking = joined(selectors.lacking(error.expression, error.device)) or "what its driver should"
-            remedy = f"see why {error.device.driver} does not tell it there, and whether that driver is up to date"
+            lacking = (
+                joined(selectors.lacking(error.expression, error.device))
+                or "an attribute that its driver should publish"
+            )
+            remedy = f"check the log of {error.device.driver} on that node, and whether the driver is up to date"
             text = f"({self.template.name}) cannot be satisfied: {where} does not publish {lacking} ({error}): {remedy}"
             self._problem(Problem(self.template.at, text))
             return
@@ -256,8 +259,8 @@ class _TemplatePlanner:
             self.result.lines.append(f"  also fits on {fold(found)} of other groups: pods need a nodeSelector")
 
     def _unnamed(self, fit: Fit) -> None:
-        why = f"{self.gpu_driver} does not publish them, and without it their product is not known"
-        text = f"({self.template.name}) hands out no GPU of the node yet: {why} (is the GPUs' kernel driver loaded?)"
+        why = f"{self.gpu_driver} does not publish them, so their product is not known"
+        text = f"({self.template.name}) cannot use the node's GPUs yet: {why} (is their kernel driver loaded?)"
         names = [name for node in self.nodes if fit.assumes(node) for name in self.hosts[node.key]]
         self.result.unnamed = dict.fromkeys(names, Problem(self.template.at, text))
 

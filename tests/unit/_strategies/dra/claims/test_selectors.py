@@ -279,8 +279,8 @@ def test_only_who_wrote_a_selector_is_asked_to_mend_it(facts_of: Facts) -> None:
     found = planner.plan(hosts, resource_slices([*devices["n1"], *devices["n2"]]), tolerant=True)
     assert found.problems == [
         "n[1-2]: rdma_claims_templates[0] (one) cannot be satisfied: gpu-0 of n2 does not publish"
-        ' gpu.nvidia.com/productName (Key not found in map: "productName"): see why gpu.nvidia.com does not tell it'
-        " there, and whether that driver is up to date"
+        ' gpu.nvidia.com/productName (Key not found in map: "productName"): check the log of gpu.nvidia.com on that'
+        " node, and whether the driver is up to date"
     ]
     mine = 'device.attributes["gpu.nvidia.com"].cudaComputeCapability.major() == 9'
     (problem,) = plan({"n1": facts}, template(gpus=1, gpu={"selectors": [mine]})).problems

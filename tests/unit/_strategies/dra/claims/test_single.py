@@ -115,7 +115,7 @@ def test_a_claim_stays_while_its_own_pod_runs(facts_of: Facts, wanted: dict[str,
     # Not another object, and not the end of the one that is there.
     assert (right(busy), busy.unknown) == ([], ["lab-01"])
     (warning,) = busy.warnings
-    assert warning.startswith("one: a pod has the NIC, and its MAC address is not known meanwhile")
+    assert warning.startswith("one: a pod has the NIC, which hides its MAC address")
     # The pod has begun or ended between the facts and the look at the cluster.
     for found in (planned(facts, without_netdev(devices), **wanted), planned(in_a_pod(facts), devices, **wanted)):
         assert (found.objects, found.problems, found.unknown) == (before.objects, [], [])
@@ -142,4 +142,4 @@ def test_in_exclusive_netns_mode_the_nic_of_a_claim_may_be_away_unseen(facts_of:
     assert (right(busy), busy.unknown) == ([], ["lab-01"])
     (warning,) = busy.warnings
     assert warning.startswith(problem)
-    assert warning.endswith("so this may be wrong, and an object that is there stays as it is")
+    assert warning.endswith("so this may be wrong, and an existing claim is not changed")

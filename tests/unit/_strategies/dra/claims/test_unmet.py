@@ -216,8 +216,8 @@ def test_gpus_without_a_kernel_driver_keep_no_other_node_from_its_claims(
     (told,) = found.unmet.pop("n3")
     assert found.unmet == {}
     assert told == (
-        "n3: rdma_claims_templates[0] (one) hands out no GPU of the node yet: gpu.nvidia.com does not publish them, and"
-        " without it their product is not known (is the GPUs' kernel driver loaded?)"
+        "n3: rdma_claims_templates[0] (one) cannot use the node's GPUs yet: gpu.nvidia.com does not publish them, so"
+        " their product is not known (is their kernel driver loaded?)"
     )
     found = planner.plan(hosts, slices)
     assert (found.objects, found.problems, found.warnings, found.unmet) == (right.objects, [], [told], {})

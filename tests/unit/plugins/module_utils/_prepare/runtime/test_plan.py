@@ -332,7 +332,8 @@ def test_what_others_need_is_not_taken_away(
     written = _with_additions(node, below, end)
     monkeypatch.setattr(edit, "_shared", lambda text, ours, named, copied: set())
     lost = "privileged_without_host_devices = True" if below else r"runtime_type = 'io\.containerd\.runc\.v2'"
-    with pytest.raises(HostError, match=f"would lose what others have set or need, so nothing is changed: .*{lost}"):
+    said = f"would lose settings that are not of this collection, so nothing is changed: .*{lost}"
+    with pytest.raises(HostError, match=said):
         node.make(PARTS, written)
 
 
