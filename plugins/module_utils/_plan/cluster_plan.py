@@ -241,7 +241,8 @@ def _deployment(
     if leftovers:
         title = _title(strategy, "Remove resources that were left behind")
         # What others advertise under these names is reported by verify.
-        yield LeftoversStep(title, DRIVER, leftovers, strategy.label, keep_used=True)
+        served = [node for node in leftovers if strategy.label in cluster.labels.get(node, {})]
+        yield LeftoversStep(title, DRIVER, leftovers, strategy.label, keep_used=True, served=served)
 
 
 def _counters(strategy: Strategy, found: StrategyPlan, cluster: ClusterState, keep_used: bool = True) -> Iterator[Step]:

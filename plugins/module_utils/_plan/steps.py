@@ -112,14 +112,16 @@ class CountersStep(Step):
 class LeftoversStep(Step):
     """Extended resources by node that a device plugin, which serves the nodes with ``label``, has left behind.
 
-    With ``keep_used``, those that pods hold or somebody advertises stay, and only nodes that lose the label in this
-    run are waited for: there the plugin is on its way out.
+    With ``keep_used``, those that pods hold or somebody advertises stay. Then only nodes where a plugin is on its way
+    out are waited for: those that lose the label in this run, and, if it changes what drivers and plugins are deployed
+    by, those that are ``served``, which already had the label. There the plugin may now offer something else.
     """
 
     kind: ClassVar[str] = "leftovers"
     nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     label: str = ""
     keep_used: bool = False
+    served: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class _Run:
         self._missing: List[str] = []
         self._unready: Dict[str, List[str]] = {}
         self._warnings: List[str] = []
-        self._drivers_changed = self.late = False
+        self._drivers_changed = self._redeployed = self.late = False
 
     def prepare(self, step: AnyStep) -> None:
         """Find out whether a step can be done. Raises ClusterError."""
@@ -98,7 +98,9 @@ class _Run:
             return
         self._warnings += done.pop("warnings", [])
         self._done.append({"title": step.title, "part": step.part, **done})
-        self._drivers_changed |= bool(done["changed"]) and step.part == plan_steps.DRIVER and not self._check
+        changed = bool(done["changed"]) and step.part == plan_steps.DRIVER and not self._check
+        self._drivers_changed |= changed
+        self._redeployed |= changed and isinstance(step, (ObjectsStep, FieldsStep))
 
     def _result_of(self, step: AnyStep) -> Any:
         if isinstance(step, HeldCheck) or (self._check and getattr(step, "first", False)):
@@ -173,10 +175,10 @@ class _Run:
         return object_fields.FieldsRequest(step.object, step.manager, present, step.without, check, self._diff)
 
     def _leftovers(self, step: LeftoversStep) -> Dict[str, Any]:
-        lost = self._labelled if step.keep_used else None
+        awaited = {*self._labelled, *(step.served if self._redeployed else ())} if step.keep_used else None
         label = "" if step.keep_used else step.label
         return extended_resources.remove(
-            self._client, step.nodes, _GONE_SECONDS, self._check, step.keep_used, label, awaited=lost
+            self._client, step.nodes, _GONE_SECONDS, self._check, step.keep_used, label, awaited
         )
 
     def result(self) -> Dict[str, Any]:

@@ -271,6 +271,28 @@ def test_only_nodes_that_lose_their_label_are_waited_for() -> None:
     assert nodes[1]["status"]["capacity"] == {"rdma/hca": "1"}
 
 
+def test_a_plugin_that_offers_something_else_now_is_waited_for(sets: Sets, server: Server) -> None:
+    """The node keeps its label. For five minutes, the kubelet writes the resource that is no longer offered."""
+    nodes = server.lists["/api/v1/nodes"]
+    nodes[:] = [node("n1", {LABEL: "a"}, hca="1"), node("n2", hca="1")]
+    looks = [{"allocatable": "0", "capacity": "1"}, {"allocatable": "0", "capacity": "0"}]
+
+    def next_look() -> None:
+        nodes[0]["status"] = {key: {"rdma/hca": number} for key, number in looks.pop(0).items()}
+
+    server.meanwhile = next_look
+    served = replace(leftovers(keep_used=True), served=["n1"])
+    # Nothing has changed, so what is offered there is somebody else's.
+    carried(server, OBJECTS, served)
+    assert server.watched == []
+    sets.differing.add(OBJECTS.name)
+    found = carried(server, OBJECTS, served)
+    assert server.watched == ["/api/v1/nodes"] * 2
+    assert found["steps"][-1]["nodes"] == {"n1": ["rdma/hca"]}
+    assert found["warnings"] == ["rdma/hca is still advertised on n2: remove its device plugin first"]
+    assert nodes[0]["status"] == {"capacity": {}, "allocatable": {}}
+
+
 def test_the_removal_waits_for_every_node() -> None:
     nodes = [node("n1", {LABEL: "a"}, hca="1"), node("n2", {LABEL: "a"}, hca="1")]
     server = Server(nodes)

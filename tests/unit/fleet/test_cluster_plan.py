@@ -279,11 +279,14 @@ def test_resources_that_were_left_behind(facts_of: Facts) -> None:
     assert shape(found)[-1] == "leftovers shared_device"
     (step,) = of_kind(found, LeftoversStep)
     # What its own group has stays.
-    assert (step.nodes, step.label, step.keep_used) == (
+    assert (step.nodes, step.label, step.keep_used, step.served) == (
         {"n1": ["rdma/rdma_b"], "n2": ["rdma/rdma_a"]},
         SHARED,
         True,
+        [],
     )
+    (step,) = of_kind(plan(hosts, replace(cluster, labels={"n2": {SHARED: "b"}})).steps, LeftoversStep)
+    assert step.served == ["n2"]
     # The same resources on other nodes are of other plugins: its nodes are known by their label until the end.
     gone, labels = removal(hosts, replace(cluster, labels={"n1": {SHARED: "a"}})).steps[-2:]
     assert isinstance(gone, LeftoversStep)

@@ -32,7 +32,7 @@ EVERY: list[steps.AnyStep] = [
     steps.LeafLabelsStep("Leaves", "claims", "a/leaf", {"n1": "leaf-1"}, ["n2"]),
     steps.FieldsStep("Fields", "driver", {"kind": "NicClusterPolicy"}, "us", ["a"]),
     steps.CountersStep("Count", "driver", {"n1": {"rdma.io/hca": 100}, "n2": {}}, keep_used=True),
-    steps.LeftoversStep("Clean", "driver", {"n1": ["rdma/hca"]}, "a/b", keep_used=True),
+    steps.LeftoversStep("Clean", "driver", {"n1": ["rdma/hca"]}, "a/b", keep_used=True, served=["n1"]),
     steps.RestartStep("Restart", "driver", "kube-system", "app=dranet", ["n1"], wait=True),
 ]
 
