@@ -36,7 +36,7 @@ from ansible_collections.zerocopy.rdma.plugins.plugin_utils._fleet import Fleet
 
 ALL, PUBLISHED, NOTHING = "all", "published", "nothing"
 # What is right where the cluster has sets of another rdma_hosts: to apply those of this one, and to remove them.
-_ONE_VALUE = ". All runs against a cluster need the same value: use that of these sets, or run teardown with it first"
+_ONE_VALUE = ". Runs against a cluster need one value: use the value of these sets, or run teardown with it first"
 _NONE_OF_THIS = " and none from runs with this value. Run teardown with the value of these sets"
 
 

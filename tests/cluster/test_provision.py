@@ -216,7 +216,7 @@ def test_a_second_value_of_rdma_hosts_is_refused_by_name(cluster_set: ClusterSet
     playbook(**own)
     before = versions(cluster_set)
     for name, right in (
-        ("provision.yml", "use that of these sets"),
+        ("provision.yml", "use the value of these sets, or run teardown with it first"),
         ("teardown.yml", "Run teardown with the value of these sets"),
     ):
         said = playbook.refused(name=name, **own, rdma_hosts="v100")

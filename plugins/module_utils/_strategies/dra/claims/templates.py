@@ -164,10 +164,7 @@ class _TemplatePlanner:
         where = f"{error.device.name} of {fold(self.hosts[error.node.key])}"
         self.result.invalid = True
         if at is None:
-            lacking = (
-                joined(selectors.lacking(error.expression, error.device))
-                or "an attribute that its driver should publish"
-            )
+            lacking = joined(selectors.lacking(error.expression, error.device)) or "what its driver should publish"
             remedy = f"check the log of {error.device.driver} on that node, and whether the driver is up to date"
             text = f"({self.template.name}) cannot be satisfied: {where} does not publish {lacking} ({error}): {remedy}"
             self._problem(Problem(self.template.at, text))
