@@ -56,22 +56,40 @@ class Tree:
         self.root = os.path.realpath(root)
         self.live = self.root == "/"
         self.unreadable: Dict[str, str] = {}
-        self._directories: Dict[str, str] = {}
+        self._entries: Dict[str, str] = {}
 
-    def _recorded(self, path: str) -> str:
-        """The real path of a file of a recorded node. Its directories do not change, so each is looked up once."""
-        whole = os.path.join(self.root, path)
-        directory, name = os.path.split(whole)
-        if name in ("", ".", ".."):
-            return os.path.realpath(whole)
-        if directory not in self._directories:
-            self._directories[directory] = os.path.realpath(directory)
-        full = os.path.join(self._directories[directory], name)
-        return os.path.realpath(full) if os.path.islink(full) else full
+    def _recorded(self, directory: str, path: str) -> str:
+        """The real path of ``path`` in ``directory``, whose path is real.
+
+        What a recording has does not change, so each link is read once; ``os.path.realpath`` would look at all
+        directories of each file again.
+        """
+        for name in path.split("/"):
+            if name == "..":
+                directory = os.path.dirname(directory)
+            elif name not in ("", "."):
+                directory = self._entry(f"{directory}/{name}" if directory != "/" else f"/{name}")
+        return directory
+
+    def _entry(self, path: str) -> str:
+        """The real path of an entry of a directory whose path is real."""
+        if path not in self._entries:
+            try:
+                target = os.readlink(path)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    # It may be there later.
+                    return path
+                target = ""
+            # A link that leads back to itself stays as it is, as realpath leaves it.
+            self._entries[path] = path
+            if target:
+                self._entries[path] = self._recorded("/" if target[0] == "/" else os.path.dirname(path), target)
+        return self._entries[path]
 
     def _real(self, path: str) -> Optional[str]:
         try:
-            return os.path.realpath(os.path.join(self.root, path)) if self.live else self._recorded(path)
+            return os.path.realpath(os.path.join(self.root, path)) if self.live else self._recorded(self.root, path)
         except OSError as error:
             # A link that vanishes between lstat and readlink; realpath forgives everything else.
             self.note(path, error)

@@ -52,6 +52,31 @@ def test_a_link_out_of_a_recorded_node_leads_nowhere(tmp_path: Path) -> None:
     assert [tree.resolve(path) for path in ("a/name", "devices/..", "out")] == ["devices/a/name", None, None]
 
 
+def test_links_of_a_recorded_node_lead_where_the_kernel_would_follow_them(tmp_path: Path) -> None:
+    put(tmp_path / "devices" / "pci" / "a" / "name", "own")
+    for link, target in (
+        ("class", "devices"),
+        ("devices/again", "../class/pci/./a"),
+        ("devices/pci/a/up", "../.."),
+        ("rooted", str(tmp_path / "devices" / "again")),
+        # To a directory whose parent is not the link's.
+        ("deep", "class/again/up/again/../a"),
+        ("one", "two"),
+        ("two", "one"),
+        ("self", "self/self"),
+        ("nowhere", "absent/name"),
+    ):
+        os.symlink(target, str(tmp_path / link))
+    paths = ["class", "class/again/name", "devices/pci/a/up/again/name", "rooted/name", "deep/name", "rooted/../a/name"]
+    tree = Tree(str(tmp_path))
+    for path in (*paths, *reversed(paths)):
+        real = os.path.realpath(str(tmp_path / path))
+        assert (path, tree.resolve(path)) == (path, os.path.relpath(real, os.path.realpath(str(tmp_path))))
+    loops = ("one", "two", "one/name", "self", "self/name", "nowhere", "bad\0name", "bad\0name")
+    assert [(path, tree.text(path)) for path in loops] == [(path, None) for path in loops]
+    assert tree.unreadable == {"/bad\\0name": "not a name"}
+
+
 def test_a_fifo_is_an_empty_file(tmp_path: Path) -> None:
     os.mkfifo(str(tmp_path / "state"))
     tree = Tree(str(tmp_path))
