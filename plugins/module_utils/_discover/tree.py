@@ -68,7 +68,7 @@ class Tree:
             if name == "..":
                 directory = os.path.dirname(directory)
             elif name not in ("", "."):
-                directory = self._entry(f"{directory}/{name}" if directory != "/" else f"/{name}")
+                directory = self._entry(f"{directory.rstrip('/')}/{name}")
         return directory
 
     def _entry(self, path: str) -> str:
@@ -93,6 +93,9 @@ class Tree:
         except OSError as error:
             # A link that vanishes between lstat and readlink; realpath forgives everything else.
             self.note(path, error)
+        except RecursionError:
+            # Links to links, more than the 40 that the kernel follows. Those in between have not been followed.
+            self._entries.clear()
         except ValueError:
             # A name read from a file, with a NUL in it.
             self.unreadable["/" + path.replace("\0", "\\0")] = "not a name"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any, List, Optional
@@ -75,6 +76,19 @@ def test_links_of_a_recorded_node_lead_where_the_kernel_would_follow_them(tmp_pa
     loops = ("one", "two", "one/name", "self", "self/name", "nowhere", "bad\0name", "bad\0name")
     assert [(path, tree.text(path)) for path in loops] == [(path, None) for path in loops]
     assert tree.unreadable == {"/bad\\0name": "not a name"}
+
+
+def test_links_that_the_kernel_does_not_follow_lead_nowhere(tmp_path: Path) -> None:
+    put(tmp_path / "other", "other")
+    node = tmp_path / "node"
+    node.mkdir()
+    links = [f"link{number}" for number in range(sys.getrecursionlimit())]
+    for link, target in zip(links, [*links[1:], "../other"]):
+        os.symlink(target, str(node / link))
+    # Wherever the recursion ends, no link may be left that the kernel would follow out of the node.
+    for link in links:
+        tree = Tree(str(node))
+        assert [tree.text(link), tree.text(links[-20])] == [None, None]
 
 
 def test_a_fifo_is_an_empty_file(tmp_path: Path) -> None:
