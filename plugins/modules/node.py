@@ -467,7 +467,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._payload.sources imp
 compile_once()
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare import concerns
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import every
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import request as kernel_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import request as links_options
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.module import answer, read
@@ -483,10 +483,11 @@ _SPECS: Mapping[str, Mapping[str, Any]] = {
 
 
 def _daemons(daemons: Mapping[str, Mapping[str, Any]], state: Mapping[str, str]) -> concerns.Options:
-    unknown = sorted(set(daemons) - set(DAEMONS))
+    unknown = sorted(set(daemons) - set(every.DAEMONS))
     if unknown:
-        raise HostError(f"daemons has the key {unknown[0]!r}, it must be {' or '.join(DAEMONS)}")
-    return {name: read(DAEMONS[name].spec, {**options, **state}) for name, options in daemons.items()}
+        raise HostError(f"daemons has the key {unknown[0]!r}, it must be {' or '.join(every.DAEMONS)}")
+    wanted = {name: {**options, **state} for name, options in daemons.items()}
+    return {name: read(every.spec(name, options), options) for name, options in wanted.items()}
 
 
 def _images(images: List[Dict[str, Any]], state: Mapping[str, str]) -> concerns.Options:

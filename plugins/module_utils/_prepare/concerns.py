@@ -94,9 +94,9 @@ def _with_socket(options: Options) -> Options:
 
 
 def _daemons(options: Options, check: bool) -> Dict[str, Any]:
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.every import DAEMONS
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import every
 
-    found = [DAEMONS[name].converge(_with_socket(own), check) for name, own in options.items()]
+    found = [every.converge(name, _with_socket(own), check) for name, own in options.items()]
     # At most one NRI plugin is wanted; the others have what they say of themselves by their names.
     return {**{name: value for each in found for name, value in each.items()}, **_joined(found)}
 

@@ -45,7 +45,7 @@ SPECS = {
     "kernel": kernel_options.SPEC,
     "links": links_options.SPEC,
     "runtime": runtime_options.ARGUMENTS,
-    **{name: kind.spec for name, kind in DAEMONS.items()},
+    **{name: load().spec for name, load in DAEMONS.items()},
 }
 # What no variable says, or what variables say by another default.
 NOT_PLANNED = {

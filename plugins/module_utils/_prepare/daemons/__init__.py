@@ -8,8 +8,8 @@
 
 Files in reading order: ``daemon`` (what one is), ``program`` (what all have in common), ``inject`` (the daemon of the
 strategy ``inject``), ``exporter`` (that of metrics), ``attributes`` (that of DRANET's attributes), ``lldpd`` (the
-distribution's), ``every`` (those that there are), ``converge`` (installs, changes and removes one of ours), ``service``
-(the running one).
+distribution's), ``every`` (those that there are), ``absent`` (one that a node shall not have), ``converge`` (installs,
+changes and removes one of ours), ``service`` (the running one).
 
 May import ``_discover``, ``_exporter``, ``_strategies.inject.daemon``, ``_strategies.dra.attributes``,
 ``_prepare.node``, ``_prepare.ledger`` and ``_values``.

@@ -18,9 +18,9 @@ import json
 import os
 from typing import Any, Dict, List, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import absent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.service import DaemonService, DaemonState
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import FileChange, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node import unix_socket
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, Texts, as_result
@@ -29,7 +29,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files import Files, Stored
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
-_NOTES = {"pending": document.text}
 _RESTART, _RELOAD = "restart", "reload"
 # A change of these is not taken over by a running plugin.
 
@@ -43,11 +42,10 @@ def carry_out(
 
     :raises HostError: the daemon does not work, or a file cannot be written.
     """
-    ledger = Ledger(files, daemon.concern, _NOTES)
-    if wanted is None and not ledger.known and not ledger.notes:
-        if not check:
-            ledger.clear()
-        return {**as_result([], []), "warnings": ledger.unclaimed()}
+    ledger = absent.ledger_of(files, daemon.concern)
+    found = absent.nothing_of(ledger, check) if wanted is None else None
+    if found is not None:
+        return found
     if check:
         return ledger.steady(lambda: _DaemonRun(daemon, files, wanted, ledger, runner).outcome(check))
     with ledger.locked():

@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import absent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import NodeDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.service import DaemonService, DaemonState
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger import document
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import File, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.changes import Change, as_result
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.command import Runner, must, run
@@ -38,8 +38,7 @@ PACKAGE = "lldpd"
 VARIABLE = "rdma_cabling_lldpd"
 SPEC: Dict[str, Dict[str, Any]] = {
     "netdevs": {"type": "list", "elements": "str"},
-    "root": {"type": "path", "default": "/"},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    **absent.SPEC,
 }
 _PATTERN = "configure system interface pattern "
 _TEXT = """\
@@ -218,11 +217,10 @@ def converge(
     :raises HostError: the unit is masked, or does not start.
     """
     files = files or Files(options["root"])
-    ledger = Ledger(files, DAEMON.concern, {"pending": document.text})
-    if options["state"] == "absent" and not ledger.known and not ledger.notes:
-        if not check:
-            ledger.clear()
-        return {**as_result([], []), "warnings": ledger.unclaimed()}
+    ledger = absent.ledger_of(files, DAEMON.concern)
+    found = absent.nothing_of(ledger, check) if options["state"] == "absent" else None
+    if found is not None:
+        return found
     if check:
         return ledger.steady(lambda: _LldpdRun(files, options, ledger, runner).outcome(check))
     with ledger.locked():

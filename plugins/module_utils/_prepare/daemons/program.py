@@ -16,6 +16,7 @@ import sys
 from typing import Any, Dict, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import gpu
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import absent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.errors import HostError, checked
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import directory
 
@@ -26,8 +27,7 @@ SPEC: Dict[str, Dict[str, Any]] = {
     "interpreter": {"type": "str"},
     "digest": {"type": "str"},
     "program": {"type": "str"},
-    "root": {"type": "path", "default": "/"},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    **absent.SPEC,
 }
 # No daemon but the exporter reads the kernel's log.
 NO_KERNEL_LOG = "ProtectKernelLogs=yes\n"

@@ -11,7 +11,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import absent
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.kernel import converge as kernel
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.ledger.ledger import STATE, Ledger
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import state as links
@@ -24,7 +24,7 @@ NOTES: Dict[str, Any] = {
     "kernel_modules": (kernel._NOTES, kernel._CACHES),
     "nm_links": (links.NOTES,),
     "runtime": (runtime.NOTES, runtime.CACHES),
-    "inject": (daemons._NOTES,),
+    "inject": (absent._NOTES,),
     "images": (images._NOTES,),
 }
 
