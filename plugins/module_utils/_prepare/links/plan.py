@@ -21,7 +21,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links impor
     keyfile,
     leave,
     ports,
-    qos,
     qos_unit,
     request,
     resolve,
@@ -34,6 +33,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.resol
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links.state import (
     LinkChanges,
     LinkState,
+    QosPlan,
     Sysctl,
     adopt_rolled_back,
 )
@@ -153,7 +153,7 @@ def _files(
         (keyfile.UDEV_PATH, keyfile.udev_text(unmanaged, mtus, rules)),
         (vf_guids.SCRIPT_PATH, vf_guids.script_text(scripted)),
         (vf_guids.UNIT_PATH, vf_guids.unit_text(scripted)),
-        *qos.files(plan.qos),
+        *qos_unit.files(plan.qos.ports),
     ):
         if text is not None:
             lines = (keyfile.SYSCTL_PATH, keyfile.UDEV_PATH, qos_unit.UDEV_PATH)
@@ -356,6 +356,14 @@ def _report(link: Link, target: Target, group: Sequence[Profile], live: bool) ->
     }
 
 
+def _qos(node: LinkState, roce: Sequence[QosPort]) -> QosPlan:
+    if not roce and not node.ledger.notes.get("qos"):
+        return QosPlan()
+    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.links import qos
+
+    return qos.build(node, roce)
+
+
 def build(
     node: LinkState, links: Sequence[Link], unmanaged: Sequence[Selector], roce: Sequence[QosPort] = ()
 ) -> LinkChanges:
@@ -374,7 +382,7 @@ def build(
         for profile in group:
             sysctls.update(keyfile.sysctls(profile, link.rail_table))
     plan.pfs = vfs.wanted(node.tree, links, targets, node.ledger.notes.get("links", {}))
-    plan.qos = qos.build(node, roce)
+    plan.qos = _qos(node, roce)
     plan.warnings += plan.qos.warnings
     unmanaged = vfs.selectors(plan.pfs, unmanaged)
     owned = _files(plan, node, profiles, sysctls, unmanaged)

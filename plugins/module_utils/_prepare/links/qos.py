@@ -13,7 +13,7 @@ since is known.
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import qos as discover_qos
 from ansible_collections.zerocopy.rdma.plugins.module_utils._facts import qos as model
@@ -255,12 +255,3 @@ def build(node: LinkState, asked: Sequence[QosPort]) -> QosPlan:
     if needing and not command.find(_TOOL):
         raise HostError(f"qos: {needing[0]}: the tool {_TOOL!r} is not installed; it is part of iproute2 since 5.11")
     return plan
-
-
-def files(plan: QosPlan) -> List[Tuple[str, Optional[str]]]:
-    """Path and text of what sets it at boot; no text where there is to be no file."""
-    return [
-        (qos_unit.SCRIPT_PATH, qos_unit.script_text(plan.ports)),
-        (qos_unit.UNIT_PATH, qos_unit.unit_text(plan.ports)),
-        (qos_unit.UDEV_PATH, qos_unit.udev_text(plan.ports)),
-    ]

@@ -143,3 +143,8 @@ def udev_text(ports: Sequence[Port]) -> Optional[str]:
         return None
     macs = sorted(port.mac for port in ports)
     return HEADER + "".join(starting_rule(f'ATTR{{address}}=="{mac}", DRIVERS=="?*"', UNIT_PATH, mac) for mac in macs)
+
+
+def files(ports: Sequence[Port]) -> List[Tuple[str, Optional[str]]]:
+    """Path and text of what sets it at boot; no text where there is to be no file."""
+    return [(SCRIPT_PATH, script_text(ports)), (UNIT_PATH, unit_text(ports)), (UDEV_PATH, udev_text(ports))]
