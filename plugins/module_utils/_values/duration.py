@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import Any, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values import integer
@@ -42,14 +41,14 @@ def nanoseconds(text: Any) -> Optional[int]:
     if not isinstance(text, str) or len(text) > _MOST_DIGITS or not _WHOLE.fullmatch(text):
         return None
     # Each part alone is cut to whole nanoseconds.
-    found = sum(int(Fraction(f"0{number}0") * _NANOSECONDS[unit]) for number, unit in _parts(text))
+    found = sum(_cut(number, _NANOSECONDS[unit]) for number, unit in _PART.findall(text))
     return found if found <= _LONGEST else None
 
 
-def _parts(text: str) -> Any:
-    for number, unit in _PART.findall(text):
-        whole, _dot, fraction = number.partition(".")
-        yield f"{whole}.{fraction}", unit
+def _cut(number: str, unit: int) -> int:
+    whole, _dot, fraction = number.partition(".")
+    found: int = int(whole + fraction) * unit // 10 ** len(fraction)
+    return found
 
 
 def between(text: Any, shortest: str, longest: str) -> int:
