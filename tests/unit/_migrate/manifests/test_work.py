@@ -95,13 +95,13 @@ def flux(directory: Path, number: int) -> None:
     (directory / "flux.yml").write_text("---\n".join(_FLUX.format(name=place) for place in range(number)))
 
 
-def work(directory: Path) -> tuple[Counter[str], dict[str, Any]]:
+def work(directory: Path) -> tuple[Counter[tuple[str, str]], dict[str, Any]]:
     """How often each function of Python was called, and what was done."""
-    calls: Counter[str] = Counter()
+    calls: Counter[tuple[str, str]] = Counter()
 
     def count(frame: FrameType, event: str, _value: Any) -> None:
         if event == "call":
-            calls[f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"] += 1
+            calls[frame.f_code.co_filename, frame.f_code.co_name] += 1
 
     sys.setprofile(count)
     try:
