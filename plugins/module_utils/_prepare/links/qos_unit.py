@@ -44,8 +44,9 @@ status=0
 [ -z "$pfc" ] || dcb pfc set dev "$netdev" prio-pfc $pfc || status=1
 
 # The RDMA device appears after its netdev, RDMA-CM learns of it after sysfs shows it, and udev may rename it then.
+# On a node that is busy booting that takes more than a minute; nothing else would start this again.
 modprobe -q rdma_cm || :
-left=60
+left=300
 while [ "$left" != 0 ]; do
   for path in {sys}/class/infiniband/*/ports/*; do
     if [ "$(cat "$path/gid_attrs/ndevs/0" 2>/dev/null)" = "$netdev" ]; then
@@ -80,7 +81,7 @@ After=sys-kernel-config.mount
 [Service]
 Type=oneshot
 ExecStart=/bin/sh {SCRIPT_PATH} %i
-TimeoutStartSec=120
+TimeoutStartSec=600
 """
 
 

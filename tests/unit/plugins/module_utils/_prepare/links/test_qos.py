@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import subprocess
 from dataclasses import asdict
 from pathlib import Path
@@ -592,6 +593,28 @@ def test_the_script_waits_until_rdma_cm_knows_the_device(tree: NodeTree) -> None
     done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], **tools)
     assert (done.returncode, done.stderr) == (0, "No such device\n")
     assert (configfs / "mlx5_0/ports/1/default_roce_tos").read_text() == "106\n"
+
+
+def test_the_script_waits_for_a_device_that_appears_late(tree: NodeTree) -> None:
+    configfs = _configfs(tree)
+    device, counted = tree.root / "sys/class/infiniband/mlx5_0", tree.root / "seconds"
+    device.rename(tree.root / "later")
+    counted.write_text("0")
+    tools = {
+        "mkdir": '/bin/mkdir -p "$1/ports/1"',
+        "sleep": f"read n <{counted}; echo $((n + 1)) >{counted}; [ $n != 90 ] || mv {tree.root}/later {device}",
+    }
+    done = _shell(tree.root, MAC, [qos_unit.Port(MAC, 106)], **tools)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (configfs / "mlx5_0/ports/1/default_roce_tos").read_text() == "106\n"
+
+
+def test_systemd_lets_the_script_wait_to_its_end() -> None:
+    """Each second takes longer on a slow node, as the script looks at all ports."""
+    port = qos_unit.Port(MAC, 106)
+    [seconds] = re.findall(r"^left=([0-9]+)$", qos_unit.script_text([port]) or "", re.M)
+    [limit] = re.findall(r"^TimeoutStartSec=([0-9]+)$", qos_unit.unit_text([port]) or "", re.M)
+    assert int(limit) >= 2 * int(seconds)
 
 
 def test_the_script_waits_where_a_directory_is_left_of_a_device_that_rdma_cm_does_not_know(tree: NodeTree) -> None:
