@@ -138,7 +138,8 @@ def profile(name: str, kind: str, settings: str, subnet: int = 0) -> None:
 
 def make_vfs(pf: str, count: int) -> List[str]:
     """Create VFs and return their netdevs in VF order."""
-    device = Path("/sys/class/net", pf, "device")
+    # The PCI function, which keeps its place when udev renames the netdev.
+    device = Path("/sys/class/net", pf, "device").resolve()
     if int((device / "sriov_numvfs").read_text()) != count:
         (device / "sriov_numvfs").write_text(str(count))
         changes.append(f"{count} VFs on {pf}")
@@ -268,6 +269,8 @@ def restore() -> None:
     """Make the VFs and Soft-RoCE devices that can be made now."""
     # First of all, so that a netdev that appears from here on starts this again.
     APPEARED.unlink(missing_ok=True)
+    # At boot a netdev is renamed soon after it has appeared.
+    run("udevadm", "settle")
     with open("/run/zerocopy-lab-rdma.lock", "w") as lock:
         # Against "prepare", while the netdevs it makes appear.
         fcntl.flock(lock, fcntl.LOCK_EX)
