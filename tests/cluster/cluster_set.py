@@ -74,13 +74,16 @@ class ClusterSet:
 
     def versions(self) -> Dict[str, str]:
         """resourceVersion of everything in the namespace, and of what has none."""
-        for kind in ("daemonsets", "deployments"):
-            # Their controllers write the status once more after they were applied.
-            for item in self._items(kind, "-n", self.namespace):
-                seen = f"--for=jsonpath={{.status.observedGeneration}}={item['metadata']['generation']}"
-                self.kubectl("wait", kind, item["metadata"]["name"], "-n", self.namespace, seen, "--timeout=30s")
+        self.settle(self.namespace)
         items = [*self._items(_NAMESPACED, "-n", self.namespace), *self._items(_CLUSTER)]
         return {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in items}
+
+    def settle(self, namespace: str) -> None:
+        """Wait until controllers have written the status of what was applied there."""
+        for kind in ("daemonsets", "deployments"):
+            for item in self._items(kind, "-n", namespace):
+                seen = f"--for=jsonpath={{.status.observedGeneration}}={item['metadata']['generation']}"
+                self.kubectl("wait", kind, item["metadata"]["name"], "-n", namespace, seen, "--timeout=30s")
 
     def members(self) -> List[str]:
         """Kind and name of all members of the set, wherever they are."""

@@ -48,11 +48,13 @@ KINDS = (
 
 def versions(cluster_set: ClusterSet) -> Dict[str, str]:
     """resourceVersion of everything, but for what controllers write and remove by themselves."""
-    places = (None, "default", "kube-system", cluster_set.namespace)
+    namespaces = ("default", "kube-system", cluster_set.namespace)
+    for namespace in namespaces:
+        cluster_set.settle(namespace)
     items = json.loads(cluster_set.kubectl("get", KINDS, "-A", "-o", "json"))["items"]
     # Namespaces of other tests are on their way out, and roles that are made of others are written after the start.
     own = [item["metadata"] for item in items if "aggregationRule" not in item]
-    return {meta["uid"]: meta["resourceVersion"] for meta in own if meta.get("namespace") in places}
+    return {meta["uid"]: meta["resourceVersion"] for meta in own if meta.get("namespace") in (None, *namespaces)}
 
 
 def ours(results: Results) -> Dict[str, Object]:
