@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import (
     DaemonRequest,
     NodeDaemon,
@@ -131,8 +132,6 @@ def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> D
 
     :raises HostError: an option is wrong (nothing was changed then), or the daemon does not start.
     """
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
-
     wanted = request(options)
     found = daemons.carry_out(DAEMON, Files(options["root"]), wanted, check, runner)
     return beside(DAEMON, found, wanted is not None)

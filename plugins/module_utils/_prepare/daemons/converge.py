@@ -30,7 +30,6 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.node.files 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._values.writing import make_directories
 
 _RESTART, _RELOAD = "restart", "reload"
-# A change of these is not taken over by a running plugin.
 
 
 def carry_out(

@@ -19,6 +19,7 @@ from ansible_collections.zerocopy.rdma.plugins.module_utils._exporter.configurat
     ConfigurationError,
     Rail,
 )
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import (
     DaemonRequest,
     NodeDaemon,
@@ -180,8 +181,6 @@ def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> D
 
     :raises HostError: an option is wrong (nothing was changed then), or the exporter does not start.
     """
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
-
     files, wanted = Files(options["root"]), request(options)
     _refuse_lost_directory(files, wanted)
     return beside(DAEMON, daemons.carry_out(DAEMON, files, wanted, check, runner), wanted is not None)

@@ -16,6 +16,7 @@ import os
 from typing import Any, Dict, Mapping, Optional
 
 from ansible_collections.zerocopy.rdma.plugins.module_utils._discover import selection
+from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.daemon import DaemonRequest, NodeDaemon
 from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons.program import (
     HARDENED,
@@ -184,8 +185,5 @@ def converge(options: Mapping[str, Any], check: bool, runner: Runner = run) -> D
 
 def carry_out(files: Files, wanted: Optional[DaemonRequest], check: bool, runner: Runner = run) -> Dict[str, Any]:
     """The same for what is wanted of the node below ``files``, ``None`` for nothing."""
-    # The options are read in each call, also of nodes without this daemon; what is sent to a node is compiled there.
-    from ansible_collections.zerocopy.rdma.plugins.module_utils._prepare.daemons import converge as daemons
-
     _refuse_foreign_metrics(files, wanted)
     return daemons.carry_out(DAEMON, files, wanted, check, runner)
