@@ -59,16 +59,17 @@ class Leftover(NamedTuple):
         return self.allocatable != "" and not self.advertised and quantity(self.capacity or "0") != 0
 
 
-def found(nodes: Sequence[Object], wanted: Wanted, label: str = "") -> List[Leftover]:
+def found(nodes: Sequence[Object], wanted: Wanted, label: str = "", gone: bool = False) -> List[Leftover]:
     """The resources that are to go where they are in the status of these nodes.
 
     With ``label``, the nodes with this label are those of the plugin, and what is advertised on others is no leftover.
+    With ``gone``, the plugin has gone from all of them before, and what is advertised on any is no leftover.
     """
     leftovers = []
     for node in nodes:
         name = metadata(node)["name"]
         status = node.get("status") or {}
-        ours = not label or label in (metadata(node).get("labels") or {})
+        ours = not gone and (not label or label in (metadata(node).get("labels") or {}))
         for resource in wanted.get(name, ()):
             capacity, allocatable = (str((status.get(key) or {}).get(resource, "")) for key in _LISTS)
             entry = Leftover(name, resource, capacity, allocatable, ours, is_lost(node))
@@ -119,6 +120,7 @@ def remove(
     keep_used: bool = False,
     label: str = "",
     awaited: Optional[Collection[str]] = None,
+    gone: bool = False,
 ) -> Dict[str, Any]:
     """Remove resources from capacity and allocatable; ``changed``, ``nodes``, ``warnings`` and ``diff``.
 
@@ -126,10 +128,11 @@ def remove(
     for a plugin that comes back meanwhile; with ``awaited``, only on these nodes. Nodes that are not in the cluster,
     and resources that are not on a node, are as they should be. On a node that is down, what is advertised stays, with
     a warning. Raises ClusterError, before anything is changed where a pod holds one or a plugin still has devices to
-    give; in check mode the plugin may be about to go, and is not asked for. With ``keep_used``, and with ``label`` on
-    the nodes that do not have it (:func:`found`), that is a warning, and those resources stay.
+    give; in check mode the plugin may be about to go, and is not asked for. With ``keep_used``, that is a warning, and
+    those resources stay; so are pods with ``label`` on the nodes that do not have it, and with ``gone``: what is
+    advertised there is no leftover (:func:`found`).
     """
-    leftovers = _gone(client, wanted, 0 if check else timeout, label, awaited)
+    leftovers = _left(client, wanted, 0 if check else timeout, label, awaited, gone)
     silent = [entry for entry in leftovers if entry.lost and entry.advertised]
     leftovers = [entry for entry in leftovers if entry not in silent]
     pods = unfinished(client) if leftovers else []
@@ -152,7 +155,11 @@ def remove(
         by_node = _by_node(leftovers)
         for entries in client.all(lambda name: _write(client, by_node[name]), list(by_node)):
             back += entries
-    told = [f"{entry.resource} of {entry.node} is advertised again: its device plugin has come back" for entry in back]
+    told = [
+        f"{entry.resource} of {entry.node} is advertised again: its device plugin has come back"
+        for entry in back
+        if entry.ours
+    ]
     if told and not keep_used:
         raise ClusterError("; ".join(told))
     returned = set(back)
@@ -187,15 +194,15 @@ def _in_use(pods: Sequence[Object], leftovers: Sequence[Leftover], check: bool) 
     return problems, used.union(*held.values())
 
 
-def _gone(
-    client: Client, wanted: Wanted, timeout: float, label: str, awaited: Optional[Collection[str]]
+def _left(
+    client: Client, wanted: Wanted, timeout: float, label: str, awaited: Optional[Collection[str]], gone: bool
 ) -> List[Leftover]:
     """What is left when no plugin is on its way out any more and no kubelet keeps it, or when the time is over."""
     deadline = time.monotonic() + timeout
     idle: Set[Tuple[str, str]] = set()
     while True:
         nodes = client.get(_NODES)
-        leftovers = found(nodes["items"], wanted, label)
+        leftovers = found(nodes["items"], wanted, label, gone)
         idle.update((entry.node, entry.resource) for entry in leftovers if not entry.advertised)
         # A resource whose plugin has come back is no longer a leftover.
         ours = [entry for entry in leftovers if not entry.lost and (awaited is None or entry.node in awaited)]

@@ -112,6 +112,28 @@ def test_a_plugin_that_comes_back_is_not_awaited(seen: List[str]) -> None:
     )
 
 
+@pytest.mark.parametrize("seen", [["2"], ["0", "2"]])
+def test_where_the_plugin_has_gone_what_is_advertised_is_no_leftover(seen: List[str]) -> None:
+    """Whoever waits for a kubelet to let go does not take it for a plugin on its way out, whenever it comes."""
+    client: Any = Watched(*seen)
+    done = extended_resources.remove(client, {"n1": [HOSTDEV]}, timeout=600, check=False, gone=True)
+    assert done == {"changed": False, "nodes": {}, "warnings": [], "diff": []}
+
+
+def test_where_the_plugin_has_gone_one_that_comes_back_at_last_is_left(cluster: Server, client: Client) -> None:
+    cluster.replies = [(200, {}, node("2", "2"))]
+    kept = f"{HOSTDEV} on n1 is written again by the kubelet"
+    done = remove(client, gone=True)
+    assert (done["changed"], [text.startswith(kept) for text in done["warnings"]]) == (False, [True])
+
+
+def test_where_the_plugin_has_gone_pods_keep_their_resource(cluster: Server, client: Client) -> None:
+    wanted = several(cluster, [holder("n1", HOSTDEV)], {}, n1="0")
+    done = extended_resources.remove(client, wanted, timeout=0, check=False, gone=True)
+    said = f"pods hold {HOSTDEV} on n1 (d/p): delete these pods first"
+    assert (done["changed"], done["warnings"], written(cluster)) == (False, [said], [])
+
+
 def test_a_quantity_that_nobody_understands_counts_as_advertised(cluster: Server, client: Client) -> None:
     cluster.paths["/api/v1/nodes"] = (200, {}, {"items": [node("1", "many")]})
 
