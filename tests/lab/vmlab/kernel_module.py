@@ -42,14 +42,18 @@ def install(name: str, node: Node, options: str = "") -> None:
     """Load the module with these options on a guest, now and at every boot, before anything that it is to see."""
     kernel = network.ssh(node.name, "uname -r").stdout.strip()
     module = build(name, node.suite, kernel)
-    directory = f"/lib/modules/{kernel}/extra"
-    _run(node, name, f"mkdir -p {directory}")
-    tools.copy(node, module, f"{directory}/{name}.ko")
-    _run(node, name, f"echo 'options {name} {options}' >/etc/modprobe.d/{name}.conf" if options else "true")
-    _run(node, name, f"depmod && echo {name} >/etc/modules-load.d/{name}.conf && modprobe {name}")
+    path = f"/lib/modules/{kernel}/extra/{name}.ko"
+    _run(node, name, f"mkdir -p {Path(path).parent}")
+    tools.copy(node, module, path)
+    # modprobe finds it by this line. An emulated guest takes most of a minute to index all its modules.
+    needed = _run(node, name, f"modinfo --field depends {path}").strip().split(",")
+    load = "".join(f"/sbin/modprobe {one} && " for one in needed if one) + f"/sbin/insmod {path} {options}"
+    _run(node, name, f"echo 'install {name} {load}' >/etc/modprobe.d/{name}.conf")
+    _run(node, name, f"echo {name} >/etc/modules-load.d/{name}.conf && modprobe {name}")
 
 
-def _run(node: Node, name: str, command: str) -> None:
+def _run(node: Node, name: str, command: str) -> str:
     done = network.ssh(node.name, command)
     if done.returncode:
         raise LabError(f"{node.name}: {name} cannot be loaded: {done.stdout}{done.stderr}")
+    return done.stdout
