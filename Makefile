@@ -43,7 +43,7 @@ demo: $(VENV)/controller $(COLLECTION) ## run site.yml on recorded nodes (no roo
 	@echo 'verify finds failures: their links are configured in files only, and some of them have faults.'
 
 test: $(VENV)/dev $(RELEASE)/controller $(COLLECTION) ## run every check that needs no VM; ONLY=<regex> selects some
-	@tests/gates.sh '$(ONLY)'
+	@tests/gates.sh '$(ONLY)' '$(BESIDE)'
 
 SITE_TESTS = tests/unit/docsite tests/unit/fleet/test_documents.py tests/unit/_plan/preflight/test_documented_examples.py
 site: $(VENV)/dev $(COLLECTION) ## build the documentation as a site in build/site/html, and check its links and examples
